@@ -1,0 +1,38 @@
+# How every folder under src/ becomes one static library and, beside it, one test program.
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(overcap_flags INTERFACE)
+target_compile_options(overcap_flags INTERFACE -Wall -Wextra -Wshadow -Werror)
+target_compile_definitions(overcap_flags INTERFACE OVERCAP_VERSION="${PROJECT_VERSION}" _FILE_OFFSET_BITS=64)
+target_include_directories(overcap_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+
+# overcap_library(NAME [DEPS ...]): src/NAME/**.cc without tests -> library `overcap_NAME`;
+# src/NAME/**_test.cc -> program `NAME_test`. NAME may be a path such as clusters/local.
+function(overcap_library name)
+  cmake_parse_arguments(ARG "" "" "DEPS;TEST_DEPS" ${ARGN})
+  string(REPLACE "/" "_" id ${name})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "(_test\\.cc|/testing/.*)$")
+  list(FILTER tests INCLUDE REGEX "(_test\\.cc|/testing/.*\\.cc)$")
+  if(sources)
+    add_library(overcap_${id} STATIC ${sources})
+    target_link_libraries(overcap_${id} PUBLIC overcap_flags ${ARG_DEPS})
+  else()
+    add_library(overcap_${id} INTERFACE)
+    target_link_libraries(overcap_${id} INTERFACE overcap_flags ${ARG_DEPS})
+  endif()
+  if(OVERCAP_TESTS AND tests)
+    add_executable(${id}_test ${tests})
+    target_link_libraries(${id}_test PRIVATE overcap_${id} ${ARG_TEST_DEPS} GTest::gtest_main)
+    target_compile_definitions(${id}_test PRIVATE
+      OVERCAP_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+      OVERCAP_BINARY="${PROJECT_BINARY_DIR}/overcap")
+    set_target_properties(${id}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/unit)
+    add_test(NAME ${id} COMMAND ${id}_test)
+  endif()
+endfunction()

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam between Overcap's verbs and a place where jobs run. testing/cluster_conformance.h says in code what every
+// implementation must do; the list of implementations is all_clusters.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/job_record.h"
+#include "model/job_spec.h"
+#include "model/machine.h"
+
+namespace overcap {
+
+// What a cluster can do, as data: callers never ask for its name.
+struct Capabilities {
+  bool hold = false;
+  bool array = false;
+  bool dependencies = false;
+  bool local_files = false;  // job folders are on a file system of this host
+  int max_nodes = 1;         // 0: no limit known
+};
+
+// What will be sent, exactly; what `--dry-run` prints.
+struct SubmitPlan {
+  JobSpec spec;
+  std::string text;  // for people
+};
+
+struct JobFilter {
+  std::vector<JobState> states;  // empty: all
+  std::string user;              // empty: everybody
+  int64_t since_us = 0;          // submitted or ended after
+  bool all = false;              // also what ended long ago
+};
+
+enum class WaitUntil { kStarted, kEnded };
+
+struct NodeInfo {
+  Machine machine;
+  std::vector<int> gpus_free;
+  int cpus_free = 0;
+  std::string state;  // the cluster's own word
+};
+
+class Cluster {
+ public:
+  virtual ~Cluster() = default;
+
+  virtual const std::string& Name() const = 0;
+  virtual Capabilities GetCapabilities() const = 0;
+
+  // Checks the spec against this cluster and says what Submit() would send. Changes nothing; kUsage tells the user
+  // what cannot be had ("asks for 8 GPUs, this machine has 4").
+  virtual Result<SubmitPlan> Plan(const JobSpec& spec) = 0;
+  // Idempotent by spec.id: after an error with kUnavailable the same plan may be sent again and runs once.
+  // When it returns a record the job is durable.
+  virtual Result<JobRecord> Submit(const SubmitPlan& plan) = 0;
+
+  // Many at once, in the order of `ids`; kNotFound names the first unknown one. A status word that the
+  // implementation does not know is kUnknown with raw_state set, never an error.
+  virtual Result<std::vector<JobRecord>> Query(const std::vector<std::string>& ids) = 0;
+  virtual Result<std::vector<JobRecord>> List(const JobFilter& filter) = 0;
+  // Whole ids for suffixes, whole ids and "last"; kConflict lists candidates, kNotFound suggests the nearest.
+  virtual Result<std::vector<std::string>> Resolve(const std::vector<std::string>& refs) = 0;
+
+  // Idempotent: a job that has ended stays as it is. Returns before the job has ended; Wait() for that.
+  virtual Result<void> Cancel(const std::vector<std::string>& ids, const std::string& reason) = 0;
+  virtual Result<void> Hold(const std::vector<std::string>& ids) = 0;     // kConflict once running
+  virtual Result<void> Release(const std::vector<std::string>& ids) = 0;  // fine when not held
+  // Forgets ended jobs and removes their folders; kConflict (and nothing removed) when one has not ended.
+  virtual Result<void> Remove(const std::vector<std::string>& ids) = 0;
+
+  // Blocks until all have come so far or the time is over: true or false.
+  virtual Result<bool> Wait(const std::vector<std::string>& ids, WaitUntil until, int64_t timeout_seconds) = 0;
+
+  virtual Result<std::vector<NodeInfo>> Nodes() = 0;
+};
+
+}  // namespace overcap

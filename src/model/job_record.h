@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job as its user sees it: what `--json` prints and what the engine's socket carries (docs/formats/api.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/job_spec.h"
+#include "model/job_state.h"
+
+namespace overcap {
+
+struct LogFile {
+  int attempt = 1;
+  int rank = 0;
+  int task = -1;  // -1: not an array
+  std::string path;
+  bool operator==(const LogFile&) const = default;
+};
+
+struct TaskCounts {
+  int total = 0, queued = 0, running = 0, succeeded = 0, failed = 0, lost = 0;
+  bool operator==(const TaskCounts&) const = default;
+};
+
+struct JobRecord {
+  JobSpec spec;
+  JobState state = JobState::kUnknown;
+  std::string raw_state;  // the cluster's own word
+  std::string reason;     // why it waits, or why it ended as it did; may be empty
+  int attempt = 0;        // 0: never started
+  int restarts = 0;
+  int exit_status = -1;   // -1: none yet
+  int signal = 0;
+  int first_failed_rank = -1;
+  int64_t started_us = 0, ended_us = 0;  // 0: not yet
+  std::vector<int> gpu_indices;
+  TaskCounts tasks;
+  std::string dir;
+  std::vector<LogFile> logs;
+  bool operator==(const JobRecord&) const = default;
+};
+
+// `now_us` is for elapsed_s of a job that still runs.
+std::string RecordToJson(const JobRecord& record, int64_t now_us);
+Result<JobRecord> RecordFromJson(std::string_view json);
+
+}  // namespace overcap

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user asked for. Immutable once submitted; jobs/<id>/spec.json is this (docs/formats/job-folder.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace overcap {
+
+// What one attempt of a job (or one task of an array) needs at the same time.
+struct Resources {
+  int nodes = 1;
+  int gpus = 0;              // in all, over all nodes
+  int ranks_per_node = 1;
+  int cpus = 0;              // per node; 0: no share of its own
+  int64_t mem_bytes = 0;     // per node; 0: not limited
+  int64_t time_seconds = 0;  // 0: no limit
+  std::string gpu_type;      // GpuTypeExpression text; empty: any
+  bool operator==(const Resources&) const = default;
+  int world_size() const { return nodes * ranks_per_node; }
+};
+
+// Tasks of an array: indices in ascending order, as closed ranges with a step.
+struct ArraySpec {
+  struct Range {
+    int first = 0, last = 0, step = 1;
+    bool operator==(const Range&) const = default;
+  };
+  std::vector<Range> ranges;  // empty: not an array
+  int limit = 0;              // tasks at the same time; 0: as many as fit
+  bool operator==(const ArraySpec&) const = default;
+  bool empty() const { return ranges.empty(); }
+  int Count() const;
+  int IndexAt(int position) const;   // 0 <= position < Count()
+  int PositionOf(int index) const;   // -1 when there is no such task
+};
+constexpr int kMaxArrayTasks = 1'000'000;
+Result<ArraySpec> ParseArraySpec(std::string_view text);  // "0-9999%100", "1,3,5-9:2"
+std::string FormatArraySpec(const ArraySpec& array);
+
+// Another job that must have ended first.
+struct Dependency {
+  std::string job_id;
+  bool any_end = false;  // false: it must have succeeded, else this job is cancelled
+  bool operator==(const Dependency&) const = default;
+};
+
+struct JobSpec {
+  std::string id;
+  std::string user;
+  std::string cluster;
+  std::string name;
+  std::vector<std::string> command;  // argv, byte for byte
+  Resources resources;
+  ArraySpec array;
+  std::string workdir;         // relative to the captured folder; where the ranks start
+  std::string source;          // the folder that was captured, as the user sees it
+  std::string snapshot;        // SHA-256 (hex) of the code's tree; empty: no code captured, workdir is absolute
+  std::string environment;     // SHA-256 of the private blob with the submitter's variables
+  std::vector<std::string> env_names;  // names (never values) given with --env
+  std::vector<Dependency> after;
+  std::string replaces;        // resubmit: stop this job first, start only when it has ended
+  std::string resubmit_of;
+  bool hold = false;
+  bool requeue = true;         // start again after preemption, reboot or a lost agent
+  int max_restarts = 0;        // start again after a failure, so many times
+  int priority = 0;            // higher goes first
+  int64_t submitted_us = 0;
+  bool operator==(const JobSpec&) const = default;
+};
+
+// What holds for every cluster: a command, positive counts, an id of the right form. kUsage names the field.
+Result<void> ValidateSpec(const JobSpec& spec);
+
+// Bytes of the command and of paths that are no UTF-8 are kept: such strings are written as {"hex": "..."}.
+std::string SpecToJson(const JobSpec& spec);
+Result<JobSpec> SpecFromJson(std::string_view json);
+
+}  // namespace overcap
