@@ -66,7 +66,7 @@ struct JobSpec {
   std::string replaces;        // resubmit: stop this job first, start only when it has ended
   std::string resubmit_of;
   bool hold = false;
-  bool requeue = true;         // start again after preemption, reboot or a lost agent
+  bool requeue = false;        // start again after preemption, reboot or a lost agent
   int max_restarts = 0;        // start again after a failure, so many times
   int priority = 0;            // higher goes first
   int64_t submitted_us = 0;
