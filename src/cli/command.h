@@ -2,11 +2,11 @@
 // A command is one .cc with a `const Command`, one .md with its help, and one line in all_commands.cc.
 #pragma once
 
-#include <functional>
-#include <map>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -21,32 +21,45 @@ struct Flag {
   std::string_view short_name;  // "-n" or ""
   std::string_view value;       // "GPUS": takes a value; "": a switch
   std::string_view summary;     // one line
-  bool repeated = false;        // may be given several times
+  bool repeated = false;        // may be given several times; of any other flag the last one counts
 };
 
-// The words after the verb, taken apart.
+// The words after the verb, taken apart (args.h does it).
 class Args {
  public:
-  bool Has(std::string_view flag) const;                               // by long name: "--gpus"
-  std::string_view Get(std::string_view flag) const;                   // last value, "" when not given
-  std::vector<std::string> All(std::string_view flag) const;           // every value, in order
+  bool Has(std::string_view flag) const;                      // by long name: "--gpus"
+  std::string_view Get(std::string_view flag) const;          // last value, "" when not given
+  std::vector<std::string> All(std::string_view flag) const;  // every value, in order
+  // The one of `names` that was given last, "" when none was: LastOf({"--requeue", "--no-requeue"}).
+  std::string_view LastOf(std::initializer_list<std::string_view> names) const;
+  // `absent` when not given; kUsage names the flag when it is no whole number in [min, max].
   Result<long long> GetInt(std::string_view flag, long long absent, long long min, long long max) const;
-  const std::vector<std::string>& words() const { return words_; }     // positional words; after `--` as they are
+  const std::vector<std::string>& words() const {
+    return words_;
+  }  // positional words; after `--` as they are
 
-  std::multimap<std::string, std::string, std::less<>> flags_;
+  std::vector<std::pair<std::string, std::string>> flags_;  // long name, value; in the order given
   std::vector<std::string> words_;
 };
 
+// Headings of `overcap --help`, in this order.
+enum class CommandGroup { kJobs, kCode, kSetup };
+
+// Made of constants only (`constinit const Command kQuery = {...}`), so that starting the program costs
+// nothing.
 struct Command {
-  std::string_view name;                       // "query"; "daemon status" for a command of a group
-  std::vector<std::string_view> aliases;       // {"q"}
-  std::string_view summary;                    // one line for `overcap --help`
-  std::string_view usage;                      // "[-f] [--rank R] ID"
-  std::vector<Flag> flags;                     // beside the global ones (--json, --help, -c, ...)
+  std::string_view name;                      // "query"; "daemon status" for a command of a group
+  std::span<const std::string_view> aliases;  // of a constexpr array: {"q"}
+  std::string_view summary;                   // one line for `overcap --help`
+  std::string_view usage;                     // "[-f] [--rank R] ID"
+  std::span<const Flag> flags;  // of a constexpr array; beside the global ones (--json, --help, -c, ...)
   int min_words = 0;
-  int max_words = -1;                          // -1: any number
-  bool takes_command = false;                  // the first word that is no flag begins a command line, taken as it is
-  Result<int> (*run)(World& world, const Args& args);  // the exit status of the program
+  int max_words = -1;          // -1: any number
+  bool takes_command = false;  // the first word that is no flag begins a command line, taken as it is
+  Result<int> (*run)(World& world, const Args& args) = nullptr;  // the exit status of the program
+  CommandGroup group = CommandGroup::kJobs;
+  bool without_config = false;  // runs also when the configuration is broken
+  bool job_words = false;       // its words are job ids: for shell completion
 };
 
 }  // namespace overcap::cli

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands, each defined in the .cc of its name; all_commands.cc puts them into the table.
+#pragma once
+
+#include "cli/command.h"
+
+namespace overcap::cli {
+
+extern const Command kConfigShow;
+extern const Command kDoctor;
+extern const Command kDaemonStatus;
+extern const Command kDaemonStop;
+extern const Command kCompletion;
+
+}  // namespace overcap::cli

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The effective configuration and where each value comes from. config_schema.cc is the list of keys.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace overcap {
+
+// GPUs that the configuration declares (machines without real ones, tests).
+struct GpuDeclaration {
+  std::string type;  // normalised by whoever builds the Machine
+  int count = 1;
+  int64_t memory_bytes = 0;  // 0: not known
+  bool operator==(const GpuDeclaration&) const = default;
+};
+
+struct ClusterConfig {
+  std::string driver = "local";
+  // What is declared takes the place of what is detected.
+  std::optional<std::vector<GpuDeclaration>> gpus;
+  int cpus = 0;           // 0: detected
+  int64_t mem_bytes = 0;  // 0: detected
+  bool operator==(const ClusterConfig&) const = default;
+};
+
+// One value that a file set, for `config show`.
+struct ConfigSetting {
+  std::string value;  // as `config show` prints it
+  std::string file;
+  int line = 0;
+};
+
+struct Config {
+  std::string cluster = "local";  // cluster: where jobs go without --cluster
+  std::map<std::string, ClusterConfig> clusters = {{"local", {}}};  // clusters.<name>
+
+  // defaults: what `submit` takes when a flag is not given
+  struct Defaults {
+    int gpus = 0;
+    int cpus = 0;              // 0: no share of its own
+    int64_t mem_bytes = 0;     // 0: not limited
+    int64_t time_seconds = 0;  // 0: no limit
+    int ranks_per_node = 0;    // 0: one per GPU of a node, one without GPUs
+    bool requeue = true;
+    int max_restarts = 0;
+  } defaults;
+
+  // code: a captured folder larger than that brings a warning
+  struct Code {
+    int64_t max_bytes_warn = int64_t{1} << 30;
+    int64_t max_files_warn = 100'000;
+  } code;
+
+  // jobs.grace: seconds between TERM and KILL when a job is stopped
+  struct Jobs {
+    int64_t grace_seconds = 10;
+  } jobs;
+
+  // retention: what `gc` removes of ended jobs; 0: no limit
+  struct Retention {
+    int64_t age_seconds = int64_t{30} * 86400;
+    int64_t size_bytes = 0;
+  } retention;
+
+  std::map<std::string, ConfigSetting> settings;  // by key path: what files set, the winner only
+  std::vector<std::string> files;                 // that were read, nearest first
+};
+
+// Where configuration may stand.
+struct ConfigPlaces {
+  std::string folder;      // overcap.yaml is looked for here and upwards; the first one found counts
+  std::string named_file;  // --config or $OVERCAP_CONFIG: in the place of that one; must exist
+  std::string user_file;   // ~/.config/overcap/overcap.yaml
+  std::string system_file = "/etc/overcap/overcap.yaml";
+};
+// From $OVERCAP_CONFIG, $XDG_CONFIG_HOME and $HOME.
+ConfigPlaces DefaultConfigPlaces(std::string folder);
+
+// The files that exist, nearest first. kNotFound when the named one does not.
+Result<std::vector<std::string>> FindConfigFiles(const ConfigPlaces& places);
+
+// Reads and merges them: a key of a nearer file wins. kUsage "overcap.yaml:3: ..." for whatever is wrong in
+// one of them; never throws. Without any file it costs a few stat calls.
+Result<Config> LoadConfig(const ConfigPlaces& places);
+
+// One more file over `config`: its keys are taken where `config.settings` has none yet.
+Result<void> ApplyConfigText(std::string_view text, const std::string& file, Config* config);
+
+}  // namespace overcap
