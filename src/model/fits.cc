@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fits.h"
+
+#include "base/text.h"
+#include "base/units.h"
+#include "model/gpu_type.h"
+
+namespace overcap {
+namespace {
+
+std::string Count(int count, std::string_view noun) {
+  return StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+tl::unexpected<Error> TooMuch(const std::string& asked, const std::string& there, std::string hint = {}) {
+  return Fail(ErrorCode::kUsage, StrCat("asks for ", asked, ", this machine has ", there), std::move(hint));
+}
+
+Result<void> CheckGpus(const Resources& resources, const Machine& machine) {
+  const int there = static_cast<int>(machine.gpus.size());
+  if (resources.gpus > there) {
+    return TooMuch(Count(resources.gpus, "GPU"), there == 0 ? "none" : StrCat(there),
+                   there == 0 ? "-n 0 runs without GPUs; `overcap doctor` says what was looked for" : "");
+  }
+  if (resources.gpu_type.empty()) return {};
+  int of_type = 0;
+  for (const Gpu& gpu : machine.gpus) {
+    OC_TRY(matches, GpuTypeMatches(resources.gpu_type, gpu.type));
+    of_type += matches ? 1 : 0;
+  }
+  if (resources.gpus <= of_type) return {};
+  return TooMuch(StrCat(Count(resources.gpus, "GPU"), " of type '", resources.gpu_type, "'"),
+                 StrCat(of_type, " of that type"), "`overcap doctor` lists the types of this machine");
+}
+
+}  // namespace
+
+Result<void> CheckFits(const Resources& resources, const Machine& machine) {
+  if (resources.nodes > 1) {
+    return Fail(ErrorCode::kUsage, StrCat("asks for ", resources.nodes, " nodes, this machine is one"),
+                "leave out --nodes, or choose another cluster");
+  }
+  OC_TRY_VOID(CheckGpus(resources, machine));
+  if (resources.cpus > machine.cpus) return TooMuch(Count(resources.cpus, "CPU"), StrCat(machine.cpus));
+  if (machine.mem_bytes > 0 && resources.mem_bytes > machine.mem_bytes) {
+    return TooMuch(StrCat(FormatBytes(resources.mem_bytes), " of memory"), FormatBytes(machine.mem_bytes));
+  }
+  return {};
+}
+
+}  // namespace overcap

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// How users name jobs: a whole id, its last characters, or `last`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace overcap {
+
+// What is known of a job when a name is looked up. The views must outlive the call.
+struct JobRefCandidate {
+  std::string_view id;
+  int64_t submitted_us = 0;
+};
+
+// The one job that `ref` names. kConflict lists the candidates of an ambiguous suffix with their commands,
+// kNotFound suggests the nearest. `command_of` is asked only for jobs that a message names. Candidates in
+// order of submission break ties of `last`: the later one wins.
+Result<std::string> ResolveJobRef(std::string_view ref, const std::vector<JobRefCandidate>& jobs,
+                                  const std::function<std::string(std::string_view id)>& command_of);
+
+}  // namespace overcap

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/machine_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+using nlohmann::json;
+
+Gpu GpuFrom(const json& value) {
+  return Gpu{.index = value.at("index").get<int>(),
+             .type = value.value("type", ""),
+             .uuid = value.value("uuid", ""),
+             .memory_bytes = value.value("memory_bytes", int64_t{0})};
+}
+
+}  // namespace
+
+std::string MachineToJson(const Machine& machine) {
+  JsonWriter out;
+  out.BeginObject()
+      .Field("host", machine.host)
+      .Field("cpus", machine.cpus)
+      .Field("mem_bytes", machine.mem_bytes);
+  out.Key("gpus").BeginArray();
+  for (const Gpu& gpu : machine.gpus) {
+    out.BeginObject().Field("index", gpu.index).Field("type", gpu.type).Field("uuid", gpu.uuid);
+    out.Field("memory_bytes", gpu.memory_bytes).EndObject();
+  }
+  return out.EndArray().EndObject().Take();
+}
+
+Result<Machine> MachineFromJson(std::string_view text) {
+  try {
+    const json value = json::parse(text);
+    Machine machine{.host = value.value("host", ""),
+                    .cpus = value.at("cpus").get<int>(),
+                    .mem_bytes = value.value("mem_bytes", int64_t{0}),
+                    .gpus = {}};
+    for (const json& gpu : value.at("gpus")) machine.gpus.push_back(GpuFrom(gpu));
+    return machine;
+  } catch (const json::exception& error) {
+    return Fail(ErrorCode::kCorrupt, StrCat("the description of a machine cannot be read: ", error.what()));
+  }
+}
+
+}  // namespace overcap
