@@ -8,7 +8,8 @@ endif()
 add_library(overcap_flags INTERFACE)
 target_compile_options(overcap_flags INTERFACE -Wall -Wextra -Wshadow -Werror)
 target_compile_definitions(overcap_flags INTERFACE OVERCAP_VERSION="${PROJECT_VERSION}" _FILE_OFFSET_BITS=64)
-target_include_directories(overcap_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+# -iquote, not -I: our "sys/random.h" must never stand in for the system's <sys/random.h>.
+target_compile_options(overcap_flags INTERFACE "SHELL:-iquote ${PROJECT_SOURCE_DIR}/src")
 
 # overcap_library(NAME [DEPS ...]): src/NAME/**.cc without tests -> library `overcap_NAME`;
 # src/NAME/**_test.cc -> program `NAME_test`. NAME may be a path such as clusters/local.
