@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/run_tests.py counts right, never hides a failure, and ends what a suite leaves behind."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+
+MIXED = """
+import unittest
+class Mixed(unittest.TestCase):
+    def test_good(self): pass
+    def test_bad(self): self.fail("broken on purpose")
+    @unittest.skip("no GPU here")
+    def test_skipped(self): pass
+"""
+GOOD = "import unittest\nclass Good(unittest.TestCase):\n    def test_good(self): pass\n"
+LEAVES_A_PROCESS = GOOD.replace("pass", """
+        import subprocess, os
+        p = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        open(os.environ["PID_FILE"], "w").write(str(p.pid))
+        p.returncode = 0
+""")
+DIES = GOOD + "    def test_that_dies(self):\n        import os\n        os._exit(3)\n"
+SLOW = "DEADLINE_SECONDS = 1\n" + GOOD.replace("pass", "import time; time.sleep(1000)")
+GTEST_THAT_DIES = """#!/bin/sh
+printf '[ RUN      ] A.Good\\n[       OK ] A.Good (0 ms)\\n[ RUN      ] A.Bad\\n'
+kill -SEGV $$
+"""
+
+
+class RunTests(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        (self.root / "tools").mkdir()
+        for name in ("run_tests.py", "run_unittest.py"):
+            shutil.copy(TOOLS / name, self.root / "tools" / name)
+
+    def run_with(self, suites, *flags):
+        for name, text in suites.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            path.chmod(0o755)
+        env = dict(os.environ, PID_FILE=str(self.root / "pid"))
+        result = subprocess.run([sys.executable, self.root / "tools" / "run_tests.py", "--build", "release", *flags],
+                                capture_output=True, text=True, timeout=120, env=env)
+        for line in result.stdout.splitlines():
+            if "its files are kept in" in line:
+                shutil.rmtree(line.split()[-1])
+        return result.returncode, result.stdout
+
+    def test_passed_failed_and_skipped_are_counted_and_reasons_listed(self):
+        status, out = self.run_with({"tests/cli/test_mixed.py": MIXED})
+        self.assertEqual(out.splitlines()[-1], "1 passed, 1 failed, 1 skipped")
+        self.assertIn("no GPU here", out)
+        self.assertIn("broken on purpose", out)
+        self.assertEqual(status, 1)
+
+    def test_all_good_ends_with_exactly_two_counts(self):
+        status, out = self.run_with({"tests/cli/test_good.py": GOOD, "tests/sim/test_more.py": GOOD})
+        self.assertEqual((status, out.splitlines()[-1]), (0, "2 passed, 0 failed"))
+
+    def test_no_test_at_all_is_a_failure(self):
+        status, out = self.run_with({})
+        self.assertEqual((status, out.splitlines()[-1]), (1, "0 passed, 0 failed"))
+
+    def test_a_failed_step_before_the_tests_counts(self):
+        status, out = self.run_with({"tests/cli/test_good.py": GOOD}, "--failed-step=format")
+        self.assertEqual((status, out.splitlines()[-1]), (1, "1 passed, 1 failed"))
+
+    def test_a_suite_that_dies_is_a_failure(self):
+        status, out = self.run_with({"tests/cli/test_dies.py": DIES})
+        self.assertEqual((status, out.splitlines()[-1]), (1, "1 passed, 1 failed"))
+        self.assertIn("ended early with exit status 3", out)
+
+    def test_a_suite_past_its_deadline_is_a_failure(self):
+        status, out = self.run_with({"tests/cli/test_slow.py": SLOW})
+        self.assertEqual((status, out.splitlines()[-1]), (1, "0 passed, 1 failed"))
+        self.assertIn("deadline of 1 s", out)
+
+    def test_a_test_program_that_crashes_names_the_test(self):
+        status, out = self.run_with({"build/release/unit/a_test": GTEST_THAT_DIES})
+        self.assertEqual((status, out.splitlines()[-1]), (1, "1 passed, 1 failed"))
+        self.assertIn("A.Bad: died by signal 11", out)
+
+    def test_what_a_suite_leaves_running_is_ended_and_said(self):
+        status, out = self.run_with({"tests/cli/test_leaves.py": LEAVES_A_PROCESS})
+        self.assertEqual(status, 0, out)
+        self.assertIn("left running, ended: sleep 1000", out)
+        command = pathlib.Path("/proc", (self.root / "pid").read_text(), "cmdline")
+        self.assertFalse(command.exists() and command.read_bytes())  # a zombie has no command line
+
+    def test_the_filter_takes_suites_and_tests(self):
+        suites = {"tests/cli/test_mixed.py": MIXED, "tests/cli/test_good.py": GOOD}
+        self.assertEqual(self.run_with(suites, "test_mixed:test_good")[1].splitlines()[-1], "1 passed, 0 failed")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the test programs of builds and the Python suites under tests/, and counts every single test.
+
+Usage: tools/run_tests.py [--jobs N] [--keep-going] [--no-python] --build NAME... [FILTER]
+
+  --build release      test programs of build/release; may be given several times. The first one's `overcap` is
+                       what the Python suites (tests/*/test_*.py, stdlib unittest) run as $OVERCAP_BINARY
+  --no-python          test programs only
+  --failed-step NAME   something before the tests failed: counted and named at the end
+  FILTER               suites whose name contains it; with `SUITE:TEST` only tests whose name contains TEST
+
+Every suite gets a temporary folder of its own (TMPDIR, OVERCAP_HOME and HOME lie in it), a deadline, and has what it
+left running ended. The folder of a suite that failed is kept and named. A Python suite may ask for more time than
+the usual with a line `DEADLINE_SECONDS = 400`.
+
+The last line is `N passed, N failed` or `N passed, N failed, N skipped`. Exit status 0 when at least one test ran and none failed.
+"""
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GTEST_DEADLINE = 300
+PYTHON_DEADLINE = 240
+SHOWN_LINES = 200  # of a failed suite's output
+
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+}
+
+
+@dataclasses.dataclass
+class Suite:
+    name: str           # "release/base_test", "cli/test_submit"
+    path: pathlib.Path
+    python: bool
+    deadline: int
+    binary: pathlib.Path
+    only: str = ""      # tests whose name contains this
+
+
+@dataclasses.dataclass
+class Outcome:
+    suite: Suite
+    passed: int = 0
+    failed: list = dataclasses.field(default_factory=list)   # "name: what"
+    skipped: list = dataclasses.field(default_factory=list)  # (name, reason)
+    output: str = ""
+    folder: str = ""    # kept when something failed
+    seconds: float = 0.0
+    left_behind: list = dataclasses.field(default_factory=list)
+
+
+def find_suites(builds, python, pattern):
+    wanted, _, only = pattern.partition(":")
+    suites = []
+    binary = ROOT / "build" / builds[0] / "overcap"
+    if python:
+        for path in sorted((ROOT / "tests").glob("*/test_*.py")):
+            match = re.search(r"^DEADLINE_SECONDS *= *(\d+)", path.read_text(), re.M)
+            deadline = int(match[1]) if match else PYTHON_DEADLINE
+            suites.append(Suite(f"{path.parent.name}/{path.stem}", path, True, deadline, binary, only))
+    # The longest first, so that the end is not one long suite alone.
+    suites.sort(key=lambda suite: -suite.deadline)
+    for build in builds:
+        for path in sorted((ROOT / "build" / build / "unit").glob("*_test")):
+            own = ROOT / "build" / build / "overcap"
+            suites.append(Suite(f"{build}/{path.name}", path, False, GTEST_DEADLINE, own, only))
+    return [suite for suite in suites if wanted in suite.name]
+
+
+def suite_command(suite, report):
+    if suite.python:
+        return [sys.executable, "-B", str(ROOT / "tools" / "run_unittest.py"), str(suite.path), str(report), suite.only]
+    command = [str(suite.path), f"--gtest_output=json:{report}", "--gtest_color=no"]
+    return command + ([f"--gtest_filter=*{suite.only}*"] if suite.only else [])
+
+
+def suite_env(suite, folder):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("OVERCAP_", "XDG_", "GTEST_"))}
+    env.update(SANITIZER_ENV)
+    home = folder / "home"
+    home.mkdir()
+    env.update(TMPDIR=str(folder), HOME=str(home), OVERCAP_HOME=str(folder / "oc"), OVERCAP_BINARY=str(suite.binary),
+               OVERCAP_SOURCE=str(ROOT), OVERCAP_TEST_FOLDER=str(folder), PYTHONPATH=str(ROOT / "tests"), NO_COLOR="1")
+    return env
+
+
+def processes_of(folder):
+    """Processes that carry the suite's folder in their environment, whoever their parent is."""
+    mark = f"OVERCAP_TEST_FOLDER={folder}".encode()
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                if words != [b""]:  # a zombie has none
+                    yield int(entry.name), b" ".join(words).decode(errors="replace").strip()
+        except OSError:
+            continue
+
+
+def end_processes_of(folder):
+    """Ends what a suite left running; gives their command lines. Repeats because a dying parent may have just forked."""
+    seen = {}
+    for _ in range(20):
+        now = dict(processes_of(folder))
+        if not now:
+            break
+        seen.update(now)
+        for pid in now:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.02)
+    return list(seen.values())
+
+
+def run_process(suite, folder, report):
+    """(exit status, or None at the deadline; seconds)"""
+    begin = time.monotonic()
+    with open(folder / "output", "wb") as output:
+        process = subprocess.Popen(suite_command(suite, report), env=suite_env(suite, folder), cwd=ROOT, stdout=output,
+                                   stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+        try:
+            status = process.wait(suite.deadline)
+        except subprocess.TimeoutExpired:
+            status = None
+            end_processes_of(folder)
+            process.kill()
+            process.wait()
+    return status, time.monotonic() - begin
+
+
+def read_gtest(report, outcome):
+    for group in json.loads(report.read_text())["testsuites"]:
+        for test in group["testsuite"]:
+            name = f"{group['name']}.{test['name']}"
+            if test.get("failures"):
+                outcome.failed.append(name)
+            elif test.get("result") == "SKIPPED":
+                outcome.skipped.append((name, ""))
+            elif test.get("status") == "RUN":
+                outcome.passed += 1
+
+
+def gtest_skip_reasons(outcome):
+    """googletest's report leaves out why a test was skipped; its output has it between RUN and SKIPPED."""
+    for index, (name, _) in enumerate(outcome.skipped):
+        match = re.search(r"\[ RUN      \] " + re.escape(name) + r"\n(.*?)\[  SKIPPED \]", outcome.output, re.S)
+        lines = [line.strip() for line in (match[1] if match else "").splitlines()]
+        lines = [line for line in lines if line and not re.search(r":\d+: Skipped$", line)]
+        outcome.skipped[index] = (name, " ".join(lines) or "no reason given")
+
+
+def read_gtest_output(outcome):
+    """A program that died wrote no report: count what its output says; the test that was running has failed."""
+    running = None
+    for match in re.finditer(r"\[ (RUN     |      OK|SKIPPED|FAILED ) +\] (\S+?),?(?= |$)(.*)$", outcome.output, re.M):
+        word, name = match[1].strip(), match[2]
+        if word == "RUN":
+            running = name
+        elif name == running:
+            if word == "OK":
+                outcome.passed += 1
+            elif word == "FAILED":
+                outcome.failed.append(name)
+            else:
+                outcome.skipped.append((name, "no reason given"))
+            running = None
+    return running
+
+
+def read_unittest(report, outcome):
+    finished = False
+    for line in report.read_text().splitlines():
+        entry = json.loads(line)
+        if entry["what"] == "passed":
+            outcome.passed += 1
+        elif entry["what"] == "skipped":
+            outcome.skipped.append((entry["name"], entry["reason"]))
+        elif entry["what"] == "failed":
+            outcome.failed.append(entry["name"])
+        finished = finished or entry["what"] == "finished"
+    return finished
+
+
+def judge(outcome, status, report):
+    suite = outcome.suite
+    finished = False
+    running = None
+    if report.exists() and suite.python:
+        finished = read_unittest(report, outcome)
+    elif report.exists() and not suite.python:
+        try:
+            read_gtest(report, outcome)
+            gtest_skip_reasons(outcome)
+            finished = True
+        except ValueError:
+            pass
+    elif not suite.python:
+        running = read_gtest_output(outcome)
+    if status is None:
+        outcome.failed.append(f"{running or 'the suite'}: ran past its deadline of {suite.deadline} s")
+    elif not finished:
+        died = f"died by signal {-status}" if status < 0 else f"ended early with exit status {status}"
+        outcome.failed.append(f"{running or 'the suite'}: {died}")
+    elif status != 0 and not outcome.failed:
+        outcome.failed.append(f"the suite: exit status {status} though no test failed (a sanitizer's report?)")
+
+
+def run_suite(suite):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="oct-", dir="/tmp"))
+    report = folder / "report"
+    outcome = Outcome(suite)
+    status, outcome.seconds = run_process(suite, folder, report)
+    outcome.left_behind = end_processes_of(folder)
+    outcome.output = (folder / "output").read_text(errors="replace")
+    judge(outcome, status, report)
+    if outcome.failed:
+        outcome.folder = str(folder)
+    else:
+        remove_folder(folder)
+    return outcome
+
+
+def remove_folder(folder):
+    """Removes it also when a test left folders in it that may not be written."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        for path, names, _ in os.walk(folder):
+            for name in names:
+                os.chmod(os.path.join(path, name), 0o700)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def show(outcome):
+    total = outcome.passed + len(outcome.failed) + len(outcome.skipped)
+    word = "FAILED" if outcome.failed else "ok"
+    print(f"  {word:6} {outcome.suite.name}  {outcome.passed}/{total}  {outcome.seconds:.1f} s", flush=True)
+    for command in outcome.left_behind:
+        print(f"         left running, ended: {command[:150]}")
+    if outcome.failed:
+        lines = outcome.output.splitlines()
+        if len(lines) > SHOWN_LINES:
+            print(f"    ... {len(lines) - SHOWN_LINES} lines more in {outcome.folder}/output")
+        for line in lines[-SHOWN_LINES:]:
+            print("    | " + line)
+        for name in outcome.failed:
+            print(f"    FAILED {name}")
+        print(f"    its files are kept in {outcome.folder}", flush=True)
+
+
+def run_all(suites, jobs, keep_going):
+    outcomes = []
+    stop = threading.Event()
+
+    def one(suite):
+        return None if stop.is_set() else run_suite(suite)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for future in concurrent.futures.as_completed([pool.submit(one, suite) for suite in suites]):
+            outcome = future.result()
+            if outcome is None:
+                continue
+            outcomes.append(outcome)
+            show(outcome)
+            if outcome.failed and not keep_going:
+                stop.set()
+    return outcomes
+
+
+def summary(outcomes, suites, failed_steps):
+    passed = sum(o.passed for o in outcomes)
+    failed = sum(len(o.failed) for o in outcomes) + len(failed_steps)
+    skipped = [(o.suite.name, name, reason) for o in outcomes for name, reason in o.skipped]
+    if len(outcomes) < len(suites):
+        print(f"{len(suites) - len(outcomes)} suites were not run after the failure (--keep-going runs them)")
+    if skipped:
+        print("skipped:")
+        for suite, name, reason in sorted(skipped):
+            print(f"  {suite} {name}: {reason}")
+    for outcome in outcomes:
+        for name in outcome.failed:
+            print(f"failed: {outcome.suite.name} {name}")
+    for name in failed_steps:
+        print(f"failed: the step '{name}'")
+    if not passed and not failed:
+        print("no test ran: nothing matches, or nothing was built")
+    print(f"{passed} passed, {failed} failed" + (f", {len(skipped)} skipped" if skipped else ""))
+    return 0 if passed and not failed else 1
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", action="append", required=True)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--keep-going", action="store_true")
+    parser.add_argument("--no-python", action="store_true")
+    parser.add_argument("--failed-step", action="append", default=[])
+    parser.add_argument("filter", nargs="?", default="")
+    args = parser.parse_args()
+    suites = find_suites(args.build, not args.no_python, args.filter)
+    return summary(run_all(suites, args.jobs, args.keep_going), suites, args.failed_step)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
