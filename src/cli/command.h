@@ -17,11 +17,11 @@ class World;  // what a command may use: configuration, clusters, terminal (worl
 
 // One flag; the table drives parsing, "did you mean", --help's checks and shell completion.
 struct Flag {
-  std::string_view name;        // "--gpus"
-  std::string_view short_name;  // "-n" or ""
-  std::string_view value;       // "GPUS": takes a value; "": a switch
-  std::string_view summary;     // one line
-  bool repeated = false;        // may be given several times; of any other flag the last one counts
+  std::string_view name = {};        // "--gpus"
+  std::string_view short_name = {};  // "-n" or ""
+  std::string_view value = {};       // "GPUS": takes a value; "": a switch
+  std::string_view summary = {};     // one line
+  bool repeated = false;             // may be given several times; of any other flag the last one counts
 };
 
 // The words after the verb, taken apart (args.h does it).
@@ -48,11 +48,11 @@ enum class CommandGroup { kJobs, kCode, kSetup };
 // Made of constants only (`constinit const Command kQuery = {...}`), so that starting the program costs
 // nothing.
 struct Command {
-  std::string_view name;                      // "query"; "daemon status" for a command of a group
-  std::span<const std::string_view> aliases;  // of a constexpr array: {"q"}
-  std::string_view summary;                   // one line for `overcap --help`
-  std::string_view usage;                     // "[-f] [--rank R] ID"
-  std::span<const Flag> flags;  // of a constexpr array; beside the global ones (--json, --help, -c, ...)
+  std::string_view name = {};                      // "query"; "daemon status" for a command of a group
+  std::span<const std::string_view> aliases = {};  // of a constexpr array: {"q"}
+  std::string_view summary = {};                   // one line for `overcap --help`
+  std::string_view usage = {};                     // "[-f] [--rank R] ID"
+  std::span<const Flag> flags = {};  // of a constexpr array; beside the global ones (--json, --help, -c, ...)
   int min_words = 0;
   int max_words = -1;          // -1: any number
   bool takes_command = false;  // the first word that is no flag begins a command line, taken as it is

@@ -48,7 +48,7 @@ struct Config {
     int64_t mem_bytes = 0;     // 0: not limited
     int64_t time_seconds = 0;  // 0: no limit
     int ranks_per_node = 0;    // 0: one per GPU of a node, one without GPUs
-    bool requeue = true;
+    bool requeue = false;
     int max_restarts = 0;
   } defaults;
 

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/args.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+
+namespace overcap::cli {
+namespace {
+
+constexpr Flag kSubmitFlags[] = {{"--gpus", "-n", "GPUS", "how many"},
+                                 {"--env", "", "K=V", "a variable", true},
+                                 {"--requeue", "", "", "start again"},
+                                 {"--no-requeue", "", "", "do not"}};
+constexpr Flag kLogsFlags[] = {
+    {"--follow", "-f", "", "go on"}, {"--all", "-a", "", "all"}, {"--tail", "-t", "N", "last lines"}};
+constexpr Flag kGcFlags[] = {{"--file", "-f", "FILE", "another -f, with a value"}};
+constexpr std::string_view kLogsAliases[] = {"l"};
+constinit const Command kSubmit = {
+    .name = "submit", .usage = "CMD", .flags = kSubmitFlags, .min_words = 1, .takes_command = true};
+constinit const Command kLogs = {.name = "logs",
+                                 .aliases = kLogsAliases,
+                                 .usage = "ID",
+                                 .flags = kLogsFlags,
+                                 .min_words = 1,
+                                 .max_words = 1};
+constinit const Command kGc = {.name = "gc", .flags = kGcFlags, .max_words = 0};
+constinit const Command kStatus = {.name = "daemon status", .max_words = 0};
+constinit const Command kStop = {.name = "daemon stop", .max_words = 0};
+constexpr const Command* kCommands[] = {&kSubmit, &kLogs, &kGc, &kStatus, &kStop};
+
+using Words = std::vector<std::string>;
+
+// The line as it was understood, in one string.
+std::string Describe(const Words& words) {
+  const auto line = ParseLine(words, kCommands, nullptr);
+  if (!line)
+    return StrCat("error: ", line.error().message, line.error().hint.empty() ? "" : " | ", line.error().hint);
+  std::string out =
+      line->command != nullptr ? std::string(line->command->name) : StrCat("(", line->group, ")");
+  for (const auto& [name, value] : line->args.flags_) out += StrCat(" ", name, "=", value);
+  for (const std::string& word : line->args.words()) out += StrCat(" <", word, ">");
+  return out;
+}
+
+TEST(Args, LinesAreUnderstoodAsTheTableSays) {
+  const std::vector<std::pair<Words, std::string>> table = {
+      {{"submit", "-n", "8", "train.py"}, "submit --gpus=8 <train.py>"},
+      {{"-n", "8", "submit", "train.py"}, "submit --gpus=8 <train.py>"},
+      {{"-n8", "submit", "train.py"}, "submit --gpus=8 <train.py>"},
+      {{"--gpus=8", "submit", "train.py"}, "submit --gpus=8 <train.py>"},
+      {{"submit", "--gpus", "8", "train.py"}, "submit --gpus=8 <train.py>"},
+      {{"submit", "--env", "A=1", "--env=B=2", "x"}, "submit --env=A=1 --env=B=2 <x>"},
+      {{"submit", "--env=", "x"}, "submit --env= <x>"},
+      {{"submit", "x", "-n", "8", "--json", "--help", "--", "y  z", ""},
+       "submit <x> <-n> <8> <--json> <--help> <--> <y  z> <>"},
+      {{"submit", "--", "-n", "--", "x"}, "submit <-n> <--> <x>"},
+      {{"submit", "-n", "-1", "x"}, "submit --gpus=-1 <x>"},
+      {{"submit", "logs"}, "submit <logs>"},
+      {{"logs", "-f", "abc"}, "logs --follow= <abc>"},
+      {{"logs", "abc", "-f"}, "logs --follow= <abc>"},
+      {{"-f", "logs", "abc"}, "logs --follow= <abc>"},
+      {{"-f", "gc", "gc"}, "gc --file=gc"},
+      {{"l", "-fa", "abc"}, "logs --follow= --all= <abc>"},
+      {{"logs", "-t5", "-"}, "logs --tail=5 <->"},
+      {{"logs", "--", "-f"}, "logs <-f>"},
+      {{"--json", "-c", "big", "logs", "x", "--quiet"}, "logs --json= --cluster=big --quiet= <x>"},
+      {{"daemon", "status", "--json"}, "daemon status --json="},
+      {{"daemon", "--json", "stop"}, "daemon stop --json="},
+      {{"--help"}, "() --help="},
+      {{}, "()"},
+      {{"logs", "--help"}, "logs --help="},
+      {{"help", "logs"}, "logs --help="},
+      {{"help"}, "() --help="},
+      {{"daemon", "--help"}, "(daemon) --help="},
+  };
+  for (const auto& [words, expected] : table) EXPECT_EQ(Describe(words), expected) << Join(words, " ");
+}
+
+TEST(Args, WrongLinesSayWhatIsWrongAndWhatIsNear) {
+  const std::vector<std::pair<Words, std::string>> table = {
+      {{"sbmit", "x"}, "error: unknown command 'sbmit' | did you mean 'overcap submit'?"},
+      {{"frobnicate"}, "error: unknown command 'frobnicate' | 'overcap --help' lists the commands"},
+      {{"submit", "--gpu", "8", "x"}, "error: unknown flag '--gpu' of 'submit' | did you mean '--gpus'?"},
+      {{"--gpsu", "submit", "x"}, "error: unknown flag '--gpsu' of 'submit' | did you mean '--gpus'?"},
+      {{"submit", "-x", "y"},
+       "error: unknown flag '-x' of 'submit' | 'overcap submit --help' lists its flags"},
+      {{"-n", "8", "logs", "x"},
+       "error: unknown flag '-n' of 'logs' | 'overcap logs --help' lists its flags"},
+      {{"--jsn"}, "error: unknown flag '--jsn' | did you mean '--json'?"},
+      {{"logs", "x", "--tail"}, "error: flag '--tail' needs a value | write '--tail N'"},
+      {{"logs", "--follow=yes", "x"}, "error: flag '--follow' takes no value"},
+      {{"logs", "-ft", "x"}, "error: flag '-t' needs a value and cannot stand in '-ft'"},
+      {{"logs", "-fx", "x"}, "error: unknown flag '-x' of 'logs' | 'overcap logs --help' lists its flags"},
+      {{"submit"}, "error: 'submit' needs something to work on | usage: overcap submit CMD"},
+      {{"logs", "a", "b"}, "error: 'logs' does not know what to do with 'b' | usage: overcap logs ID"},
+      {{"daemon"}, "error: 'daemon' needs one more word | one of: status, stop"},
+      {{"daemon", "statsu"},
+       "error: unknown command 'daemon statsu' | did you mean 'overcap daemon status'?"},
+      {{"daemon", "status", "--jsno"},
+       "error: unknown flag '--jsno' of 'daemon status' | did you mean '--json'?"},
+  };
+  for (const auto& [words, expected] : table) EXPECT_EQ(Describe(words), expected) << Join(words, " ");
+}
+
+TEST(Args, ModesAreKnownAlsoWhenTheLineIsWrong) {
+  GlobalOptions globals;
+  EXPECT_FALSE(ParseLine(Words{"--json", "logs", "--wrong"}, kCommands, &globals));
+  EXPECT_TRUE(globals.json);
+}
+
+TEST(Args, TheLastOfTwoContraryFlagsCounts) {
+  const auto line = ParseLine(Words{"submit", "--requeue", "--no-requeue", "x"}, kCommands, nullptr);
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->args.LastOf({"--requeue", "--no-requeue"}), "--no-requeue");
+  EXPECT_EQ(line->args.LastOf({"--gpus"}), "");
+}
+
+TEST(Args, NumbersAreHeldToTheirRange) {
+  const auto gpus = [](const char* value) {
+    const auto line = ParseLine(Words{"submit", "-n", value, "x"}, kCommands, nullptr);
+    const auto number = line->args.GetInt("--gpus", 0, 1, 64);
+    return number ? std::to_string(*number) : number.error().message;
+  };
+  EXPECT_EQ(gpus("8"), "8");
+  EXPECT_EQ(gpus("0"), "flag '--gpus' must be at least 1, not 0");
+  EXPECT_EQ(gpus("65"), "flag '--gpus' must be at most 64, not 65");
+  EXPECT_EQ(gpus("8x"), "flag '--gpus' needs a whole number, not '8x'");
+  EXPECT_EQ(gpus(""), "flag '--gpus' needs a whole number, not ''");
+}
+
+}  // namespace
+}  // namespace overcap::cli
