@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam between Overcap's verbs and a place where jobs run. testing/cluster_conformance.h says in code what every
-// implementation must do; the list of implementations is all_clusters.cc.
+// The seam between Overcap's verbs and a place where jobs run. testing/cluster_conformance.h says in code
+// what every implementation must do; the list of implementations is all_clusters.cc.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,9 @@ struct Capabilities {
   bool hold = false;
   bool array = false;
   bool dependencies = false;
-  bool local_files = false;  // job folders are on a file system of this host
-  int max_nodes = 1;         // 0: no limit known
+  bool local_files = false;     // job folders are on a file system of this host
+  int max_nodes = 1;            // 0: no limit known
+  std::optional<Machine> node;  // what one node has, where that is known without asking; for defaults
 };
 
 // What will be sent, exactly; what `--dry-run` prints.
@@ -29,11 +31,14 @@ struct SubmitPlan {
   std::string text;  // for people
 };
 
+// Without `all` and `states`: every job that has not ended, and the 20 that ended last.
 struct JobFilter {
   std::vector<JobState> states;  // empty: all
   std::string user;              // empty: everybody
   int64_t since_us = 0;          // submitted or ended after
   bool all = false;              // also what ended long ago
+  bool brief = false;  // only what a table shows need be filled: id, user, name, command, gpus, nodes,
+                       // submitted_us, state, reason, attempt, exit_status, started_us, ended_us, tasks
 };
 
 enum class WaitUntil { kStarted, kEnded };
@@ -52,16 +57,18 @@ class Cluster {
   virtual const std::string& Name() const = 0;
   virtual Capabilities GetCapabilities() const = 0;
 
-  // Checks the spec against this cluster and says what Submit() would send. Changes nothing; kUsage tells the user
-  // what cannot be had ("asks for 8 GPUs, this machine has 4").
+  // Checks the spec against this cluster and says what Submit() would send. Changes nothing and asks nobody
+  // who is slow; kUsage tells the user what cannot be had ("asks for 8 GPUs, this machine has 4").
   virtual Result<SubmitPlan> Plan(const JobSpec& spec) = 0;
-  // Idempotent by spec.id: after an error with kUnavailable the same plan may be sent again and runs once.
-  // When it returns a record the job is durable.
+  // Idempotent by spec.id: after an error with kUnavailable the same plan may be sent again and runs once;
+  // another spec under a known id is kConflict. When it returns a record the job is durable. After any other
+  // error there is no such job.
   virtual Result<JobRecord> Submit(const SubmitPlan& plan) = 0;
 
   // Many at once, in the order of `ids`; kNotFound names the first unknown one. A status word that the
   // implementation does not know is kUnknown with raw_state set, never an error.
   virtual Result<std::vector<JobRecord>> Query(const std::vector<std::string>& ids) = 0;
+  // In the order of submission.
   virtual Result<std::vector<JobRecord>> List(const JobFilter& filter) = 0;
   // Whole ids for suffixes, whole ids and "last"; kConflict lists candidates, kNotFound suggests the nearest.
   virtual Result<std::vector<std::string>> Resolve(const std::vector<std::string>& refs) = 0;
@@ -73,8 +80,10 @@ class Cluster {
   // Forgets ended jobs and removes their folders; kConflict (and nothing removed) when one has not ended.
   virtual Result<void> Remove(const std::vector<std::string>& ids) = 0;
 
-  // Blocks until all have come so far or the time is over: true or false.
-  virtual Result<bool> Wait(const std::vector<std::string>& ids, WaitUntil until, int64_t timeout_seconds) = 0;
+  // Blocks until all have come so far (an ended job has also started) or the time is over: true or false.
+  // With 0 seconds it only looks.
+  virtual Result<bool> Wait(const std::vector<std::string>& ids, WaitUntil until,
+                            int64_t timeout_seconds) = 0;
 
   virtual Result<std::vector<NodeInfo>> Nodes() = 0;
 };

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/plan_text.h"
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace overcap {
+namespace {
+
+std::string Count(int count, std::string_view noun) {
+  return StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+void AddLine(std::string* text, std::string_view word, std::string_view value) {
+  if (value.empty()) return;
+  text->append(word);
+  text->append(12 - word.size(), ' ');
+  text->append(value);
+  text->push_back('\n');
+}
+
+std::string AfterText(const std::vector<Dependency>& after) {
+  std::vector<std::string> parts;
+  for (const Dependency& dependency : after) {
+    parts.push_back(StrCat(dependency.job_id, dependency.any_end ? " (however it ends)" : ""));
+  }
+  return Join(parts, ", ");
+}
+
+}  // namespace
+
+std::string ResourcesText(const Resources& resources) {
+  std::vector<std::string> parts;
+  if (resources.nodes > 1) parts.push_back(Count(resources.nodes, "node"));
+  std::string gpus = resources.gpus == 0 ? "no GPUs" : Count(resources.gpus, "GPU");
+  if (!resources.gpu_type.empty()) gpus += StrCat(" of type '", resources.gpu_type, "'");
+  parts.push_back(gpus);
+  parts.push_back(Count(resources.world_size(), "rank"));
+  if (resources.cpus > 0) parts.push_back(Count(resources.cpus, "CPU"));
+  if (resources.mem_bytes > 0) parts.push_back(FormatBytes(resources.mem_bytes));
+  if (resources.time_seconds > 0) parts.push_back("at most " + FormatDuration(resources.time_seconds));
+  return Join(parts, ", ");
+}
+
+std::string PlanText(const JobSpec& spec) {
+  std::string text;
+  AddLine(&text, "job", spec.id);
+  AddLine(&text, "cluster", spec.cluster);
+  AddLine(&text, "name", spec.name);
+  AddLine(&text, "command", ShellJoin(spec.command));
+  AddLine(&text, "resources", ResourcesText(spec.resources));
+  if (!spec.array.empty()) {
+    AddLine(&text, "array",
+            StrCat(FormatArraySpec(spec.array), " (", Count(spec.array.Count(), "task"), ")"));
+  }
+  AddLine(&text, "folder", spec.source);
+  AddLine(&text, "workdir", spec.workdir);
+  AddLine(&text, "snapshot", spec.snapshot);
+  AddLine(&text, "environment", spec.environment);
+  AddLine(&text, "--env", Join(spec.env_names, " "));
+  AddLine(&text, "after", AfterText(spec.after));
+  AddLine(&text, "replaces", spec.replaces);
+  AddLine(&text, "hold", spec.hold ? "until `overcap release`" : "");
+  AddLine(&text, "requeue", spec.requeue ? "after a reboot or a lost agent" : "never");
+  if (spec.max_restarts > 0)
+    AddLine(&text, "restarts", StrCat("after a failure, at most ", spec.max_restarts));
+  return text;
+}
+
+}  // namespace overcap
