@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/unix_socket.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+tl::unexpected<Error> Errno(int error_number, std::string_view what, const std::string& path) {
+  return Fail(ErrnoError(error_number, StrCat("cannot ", what, " '", path, "'")));
+}
+
+// A socket's path, split: what stands in the folder is named through its descriptor, which makes any path
+// short and keeps bind, connect and unlink in one and the same folder.
+struct Place {
+  Fd folder;
+  std::string name;
+  sockaddr_un address{};
+};
+
+Result<Place> Locate(const std::string& path, std::string_view what) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos || slash + 1 == path.size()) {
+    return Fail(ErrorCode::kUsage, StrCat("'", path, "' is no absolute path of a socket"));
+  }
+  Place place;
+  const std::string folder = path.substr(0, slash == 0 ? 1 : slash);
+  place.folder = Fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!place.folder) return Errno(errno, what, path);
+  place.name = path.substr(slash + 1);
+  place.address.sun_family = AF_UNIX;
+  const std::string direct = path.size() < sizeof place.address.sun_path
+                                 ? path
+                                 : StrCat("/proc/self/fd/", place.folder.Get(), "/", place.name);
+  if (direct.size() >= sizeof place.address.sun_path) {
+    return Fail(ErrorCode::kUsage, StrCat("the name of the socket '", path, "' is too long"));
+  }
+  std::memcpy(place.address.sun_path, direct.c_str(), direct.size() + 1);
+  return place;
+}
+
+const sockaddr* Address(const Place& place) {
+  return reinterpret_cast<const sockaddr*>(&place.address);
+}
+
+Result<void> MakePrivate(const Fd& folder, const std::string& path) {
+  struct stat info {};
+  if (fstat(folder.Get(), &info) != 0) return Errno(errno, "listen at", path);
+  if (info.st_uid != geteuid()) {
+    return Fail(ErrorCode::kDenied,
+                StrCat("cannot listen at '", path, "': its folder belongs to another user"));
+  }
+  if ((info.st_mode & 077) != 0 && fchmod(folder.Get(), 0700) != 0) return Errno(errno, "listen at", path);
+  return {};
+}
+
+// Takes away a socket that nobody listens at.
+Result<void> RemoveStale(const Place& place, const std::string& path) {
+  struct stat info {};
+  if (fstatat(place.folder.Get(), place.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return {};
+  if (!S_ISSOCK(info.st_mode)) {
+    return Fail(ErrorCode::kConflict, StrCat("'", path, "' exists and is no socket"), "move it away");
+  }
+  const Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe) return Errno(errno, "listen at", path);
+  const bool answered = connect(probe.Get(), Address(place), sizeof place.address) == 0 || errno == EAGAIN;
+  if (answered) return Fail(ErrorCode::kConflict, StrCat("another process listens at '", path, "'"));
+  if (unlinkat(place.folder.Get(), place.name.c_str(), 0) != 0 && errno != ENOENT) {
+    return Errno(errno, "replace", path);
+  }
+  return {};
+}
+
+void SetSendTimeout(int fd, std::chrono::milliseconds timeout) {
+  timeval time{};
+  time.tv_sec = timeout.count() / 1000;
+  time.tv_usec = timeout.count() % 1000 * 1000;
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
+}  // namespace
+
+Result<Fd> ListenUnix(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash != std::string::npos && slash > 0) mkdir(path.substr(0, slash).c_str(), 0700);
+  OC_TRY(place, Locate(path, "listen at"));
+  OC_TRY_VOID(MakePrivate(place.folder, path));
+  OC_TRY_VOID(RemoveStale(place, path));
+  Fd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // The mode of an unbound socket is the mode that bind gives to its file: it is never open to others.
+  if (!listener || fchmod(listener.Get(), 0600) != 0) return Errno(errno, "listen at", path);
+  if (bind(listener.Get(), Address(place), sizeof place.address) != 0) return Errno(errno, "listen at", path);
+  if (listen(listener.Get(), SOMAXCONN) != 0) {
+    const int error = errno;
+    unlinkat(place.folder.Get(), place.name.c_str(), 0);
+    return Errno(error, "listen at", path);
+  }
+  return listener;
+}
+
+Result<std::optional<Fd>> AcceptUnix(const Fd& listener) {
+  int fd;
+  do {
+    fd = accept4(listener.Get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  } while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+  if (fd >= 0) return std::optional<Fd>(Fd(fd));
+  if (errno == EAGAIN) return std::optional<Fd>();
+  return Fail(ErrnoError(errno, "cannot accept a connection"));
+}
+
+Result<Fd> ConnectUnix(const std::string& path, std::chrono::milliseconds timeout) {
+  OC_TRY(place, Locate(path, "connect to"));
+  Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return Errno(errno, "connect to", path);
+  // A full backlog makes connect wait; the send timeout bounds that. Zero would mean for ever.
+  SetSendTimeout(fd.Get(), std::max(timeout, std::chrono::milliseconds(1)));
+  if (connect(fd.Get(), Address(place), sizeof place.address) != 0) {
+    if (errno == ECONNREFUSED) return Fail(ErrorCode::kUnavailable, StrCat("nobody listens at '", path, "'"));
+    if (errno == EINTR || errno == EAGAIN) {
+      return Fail(ErrorCode::kUnavailable, StrCat("nobody accepted a connection at '", path, "' in time"));
+    }
+    return Errno(errno, "connect to", path);
+  }
+  SetSendTimeout(fd.Get(), std::chrono::milliseconds(0));
+  return fd;
+}
+
+Result<uid_t> PeerUid(const Fd& connection) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (getsockopt(connection.Get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+    return Fail(ErrnoError(errno, "cannot tell who is at the other end of a connection"));
+  }
+  return credentials.uid;
+}
+
+}  // namespace overcap
