@@ -29,7 +29,7 @@ function(overcap_library name)
   endif()
   if(OVERCAP_TESTS AND tests)
     add_executable(${id}_test ${tests})
-    target_link_libraries(${id}_test PRIVATE overcap_${id} ${ARG_TEST_DEPS} GTest::gtest_main)
+    target_link_libraries(${id}_test PRIVATE overcap_${id} ${ARG_TEST_DEPS} GTest::gtest_main rapidcheck)
     target_compile_definitions(${id}_test PRIVATE
       OVERCAP_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
       OVERCAP_BINARY="${PROJECT_BINARY_DIR}/overcap")

@@ -134,6 +134,40 @@ std::string FormatTimeUtc(int64_t unix_us) {
   return buffer;
 }
 
+Result<int64_t> ParseTimeUtc(std::string_view text) {
+  const auto bad = [&] {
+    return Fail(ErrorCode::kUsage, StrCat("'", ToUtf8(text), "' is no time"),
+                "write it like 2026-11-15T04:45:16Z");
+  };
+  constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd";
+  if (text.size() < kForm.size() + 1 || text.size() > kForm.size() + 8 || text.back() != 'Z') return bad();
+  for (size_t i = 0; i < kForm.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (kForm[i] == 'd' ? !digit : text[i] != kForm[i]) return bad();
+  }
+  const auto number = [&](size_t at, size_t length) {
+    return static_cast<int>(*ParseInt(text.substr(at, length)));
+  };
+  std::tm parts{};
+  parts.tm_year = number(0, 4) - 1900;
+  parts.tm_mon = number(5, 2) - 1;
+  parts.tm_mday = number(8, 2);
+  parts.tm_hour = number(11, 2);
+  parts.tm_min = number(14, 2);
+  parts.tm_sec = number(17, 2);
+  const std::tm asked = parts;
+  const int64_t seconds = timegm(&parts);  // also carries 30 February over to March
+  if (parts.tm_mon != asked.tm_mon || parts.tm_mday != asked.tm_mday || parts.tm_hour != asked.tm_hour)
+    return bad();
+  std::string fraction(text.substr(kForm.size(), text.size() - kForm.size() - 1));
+  if (fraction.empty()) return seconds * 1000000;
+  if (fraction[0] != '.' || fraction.size() < 2 ||
+      fraction.find_first_not_of("0123456789", 1) != std::string::npos)
+    return bad();
+  fraction.resize(7, '0');
+  return seconds * 1000000 + *ParseInt(std::string_view(fraction).substr(1));
+}
+
 std::string FormatTimeLocal(int64_t unix_us) {
   const std::time_t seconds = unix_us / 1000000;
   std::tm parts{};

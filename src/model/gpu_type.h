@@ -11,7 +11,9 @@
 namespace overcap {
 
 // Whether a GPU of `type` is in the set; names compare without case, and '-', ' ' and '_' are the same.
-// An empty expression matches every type. A bad expression is kUsage with the column.
+// A name may also be a run of whole words of the type: 'a100' and 'mig' match "a100_mig", 'a40' not "a4000".
+// '!' binds most, then '&', then '|' (also written ','). An empty expression matches every type. A bad
+// expression is kUsage with the column.
 Result<bool> GpuTypeMatches(std::string_view expression, std::string_view type);
 Result<void> CheckGpuTypeExpression(std::string_view expression);
 // "NVIDIA A40" -> "a40", "NVIDIA H200" -> "h200", "GeForce RTX 2080 Ti" -> "rtx_2080_ti".

@@ -33,7 +33,7 @@ struct JobRecord {
   std::string reason;     // why it waits, or why it ended as it did; may be empty
   int attempt = 0;        // 0: never started
   int restarts = 0;
-  int exit_status = -1;   // -1: none yet
+  int exit_status = -1;  // -1: none yet
   int signal = 0;
   int first_failed_rank = -1;
   int64_t started_us = 0, ended_us = 0;  // 0: not yet

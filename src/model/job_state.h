@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a job stands. State = fold(events): Apply() is the only way it changes.
+// Where a job stands, and how a run of it ended.
 #pragma once
 
 #include <cstdint>

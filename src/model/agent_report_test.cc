@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/agent_report.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace overcap {
+namespace {
+
+const Ending kFailed{JobState::kFailed, 3, 0, 1, "rank 1 said \"no\"\n"};
+const Ending kGood{JobState::kSucceeded, 0, 0, -1, ""};
+
+std::string WholeReport() {
+  return ClaimedLine(10, {123, 456, "b-1", "agent"}) + StartedLine(20, {200, 201}, 29500) +
+         NoteLine(25, "disk full \xF0\x9F\x98\x80") + RankEndLine({1, 3, 0, 30}) +
+         RankEndLine({0, 143, 15, 31}) + EndLine(40, kFailed);
+}
+
+std::string ArrayReport() {
+  return ClaimedLine(1, {5, 6, "b", "agent"}) + TaskStartLine(2, 17, 1) + TaskEndLine(3, 17, 1, kFailed) +
+         TaskStartLine(4, 3, 1) + TaskEndLine(5, 3, 1, kGood) + TaskStartLine(6, 17, 2);
+}
+
+TEST(AgentReportTest, EveryLineComesBack) {
+  const AgentReport report = ParseAgentReport(WholeReport());
+  AgentReport expected;
+  expected.claim = Claim{123, 456, "b-1", "agent"};
+  expected.started = true;
+  expected.started_us = 20;
+  expected.pids = {200, 201};
+  expected.master_port = 29500;
+  expected.notes = {"disk full \xF0\x9F\x98\x80"};
+  expected.rank_ends = {{1, 3, 0, 30}, {0, 143, 15, 31}};
+  expected.end = kFailed;
+  expected.ended_us = expected.last_us = 40;
+  EXPECT_EQ(report, expected);
+}
+
+TEST(AgentReportTest, ATaskHasTheResultOfItsLatestTry) {
+  const AgentReport report = ParseAgentReport(ArrayReport());
+  EXPECT_EQ(report.tasks,
+            (std::vector<TaskResult>{{17, 2, {JobState::kRunning, -1, 0, -1, ""}}, {3, 1, kGood}}));
+  EXPECT_FALSE(report.end);
+}
+
+TEST(AgentReportTest, TrailingNulsAndATornLastLineAreIgnored) {
+  const std::string whole = WholeReport();
+  EXPECT_EQ(ParseAgentReport(whole + std::string(5000, '\0')), ParseAgentReport(whole));
+  const AgentReport torn = ParseAgentReport(whole.substr(0, whole.size() - 5) + std::string(10, '\0'));
+  EXPECT_FALSE(torn.end);
+  EXPECT_EQ(torn.damaged_lines, 0);
+}
+
+TEST(AgentReportTest, ADamagedLineIsCountedAndTheRestIsRead) {
+  const AgentReport report = ParseAgentReport(
+      std::string(3, '\0') + "\nnonsense\n[1]\n{\"e\":\"new\"}\n{\"e\":3}\n" + EndLine(1, kGood));
+  EXPECT_EQ(report.damaged_lines, 5);
+  EXPECT_EQ(report.end, kGood);
+}
+
+TEST(AgentReportTest, LinesWithBlanksAndFieldsOfANewerOvercapAreRead) {
+  const AgentReport report = ParseAgentReport(
+      "{ \"t\": 7, \"e\": \"end\", \"state\": \"succeeded\", \"exit_status\": 0, \"more\": {\"a\": []} }\n");
+  EXPECT_EQ(report.end, kGood);
+  EXPECT_EQ(report.ended_us, 7);
+}
+
+RC_GTEST_PROP(AgentReportTest, FeedingInPiecesGivesTheSame, ()) {
+  const std::string text = WholeReport() + ArrayReport();
+  AgentReportReader reader;
+  size_t offset = 0, known = 0;
+  while (known < text.size()) {
+    known = std::min(text.size(), known + *rc::gen::inRange<size_t>(1, 80));
+    // What the file shows: all bytes so far and the preallocated rest.
+    const std::string file = text.substr(0, known) + std::string(text.size() - known, '\0');
+    offset += reader.Feed(std::string_view(file).substr(offset));
+  }
+  RC_ASSERT(offset == text.size());
+  RC_ASSERT(reader.report() == ParseAgentReport(text));
+}
+
+RC_GTEST_PROP(AgentReportTest, AnyBytesAreReadWithoutHarm, ()) {
+  std::string text = WholeReport() + ArrayReport();
+  const int flips = *rc::gen::inRange(1, 20);
+  for (int i = 0; i < flips; ++i)
+    text[*rc::gen::inRange<size_t>(0, text.size())] = *rc::gen::inRange<char>(-128, 127);
+  const AgentReport report = ParseAgentReport(text);
+  RC_ASSERT(report.damaged_lines <= 40);
+}
+
+TEST(AgentReportTest, AClaimComesBackAndABadOneIsRefused) {
+  const Claim claim{123, 456, "b-1", "daemon"};
+  EXPECT_EQ(*ClaimFromJson(ClaimToJson(claim)), claim);
+  EXPECT_FALSE(ClaimFromJson(""));
+  EXPECT_FALSE(ClaimFromJson(R"({"pid":"x"})"));
+}
+
+TEST(AgentReportTest, TwentyThousandTasksAreAllThere) {
+  std::string text;
+  for (int task = 0; task < 20000; ++task) text += TaskStartLine(1, task, 1) + TaskEndLine(2, task, 1, kGood);
+  const AgentReport report = ParseAgentReport(text);
+  ASSERT_EQ(report.tasks.size(), 20000u);
+  EXPECT_EQ(report.tasks[19999], (TaskResult{19999, 1, kGood}));
+}
+
+}  // namespace
+}  // namespace overcap

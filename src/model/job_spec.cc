@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/job_spec.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "model/gpu_type.h"
+#include "model/job_id.h"
+#include "model/json_fields.h"
+
+namespace overcap {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMaxCount = 1'000'000;
+
+tl::unexpected<Error> Bad(std::string message, std::string hint = {}) {
+  return Fail(ErrorCode::kUsage, std::move(message), std::move(hint));
+}
+
+bool HasNul(std::string_view text) {
+  return text.find('\0') != std::string_view::npos;
+}
+
+bool IsSha256(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool ClimbsOut(std::string_view path) {
+  const std::vector<std::string> parts = Split(path, '/');
+  return std::find(parts.begin(), parts.end(), "..") != parts.end();
+}
+
+Result<void> CheckCommand(const JobSpec& spec) {
+  if (spec.command.empty())
+    return Bad("there is no command", "write it after the flags: overcap submit -- CMD...");
+  if (spec.command[0].empty()) return Bad("the command's first word is empty");
+  for (const std::string& word : spec.command) {
+    if (HasNul(word)) return Bad(StrCat("the command's word '", ToUtf8(word), "' has a NUL byte"));
+  }
+  return {};
+}
+
+Result<void> CheckCount(std::string_view field, int64_t value, int64_t min, int64_t max) {
+  if (value < min) return Bad(StrCat("'", field, "' is ", value, ", it must be at least ", min));
+  if (value > max) return Bad(StrCat("'", field, "' is ", value, ", it must be at most ", max));
+  return {};
+}
+
+Result<void> CheckResources(const Resources& resources) {
+  OC_TRY_VOID(CheckCount("nodes", resources.nodes, 1, kMaxCount));
+  OC_TRY_VOID(CheckCount("gpus", resources.gpus, 0, kMaxCount));
+  OC_TRY_VOID(CheckCount("ranks_per_node", resources.ranks_per_node, 1, kMaxCount));
+  OC_TRY_VOID(CheckCount("cpus", resources.cpus, 0, kMaxCount));
+  OC_TRY_VOID(CheckCount("mem_bytes", resources.mem_bytes, 0, int64_t{1} << 60));
+  OC_TRY_VOID(CheckCount("time_seconds", resources.time_seconds, 0, int64_t{100} * 366 * 86400));
+  if (int64_t{resources.nodes} * resources.ranks_per_node > kMaxCount) {
+    return Bad(StrCat("asks for ", int64_t{resources.nodes} * resources.ranks_per_node, " ranks, at most ",
+                      kMaxCount, " are possible"));
+  }
+  if (resources.gpus % resources.nodes != 0) {
+    return Bad(StrCat("asks for ", resources.gpus, " GPUs on ", resources.nodes,
+                      " nodes: every node must get the same number"));
+  }
+  return CheckGpuTypeExpression(resources.gpu_type);
+}
+
+// `workdir` becomes a path below the attempt's copy of the code, so it must not lead out of it.
+Result<void> CheckPlace(const JobSpec& spec) {
+  if (!spec.snapshot.empty() && !IsSha256(spec.snapshot)) return Bad("'snapshot' is no SHA-256");
+  if (!spec.environment.empty() && !IsSha256(spec.environment)) return Bad("'environment' is no SHA-256");
+  const std::string shown = ToUtf8(spec.workdir);
+  const bool absolute = spec.workdir.starts_with('/');
+  if (HasNul(spec.workdir)) return Bad(StrCat("workdir '", shown, "' has a NUL byte"));
+  if (spec.snapshot.empty() && !absolute) return Bad(StrCat("workdir '", shown, "' is not absolute"));
+  if (!spec.snapshot.empty() && (absolute || ClimbsOut(spec.workdir))) {
+    return Bad(StrCat("workdir '", shown, "' is not inside the captured folder"));
+  }
+  return {};
+}
+
+Result<void> CheckLinks(const JobSpec& spec) {
+  for (const Dependency& dependency : spec.after) {
+    if (!IsJobId(dependency.job_id)) return Bad(StrCat("'", ToUtf8(dependency.job_id), "' is no job id"));
+    if (dependency.job_id == spec.id) return Bad(StrCat("job '", spec.id, "' cannot wait for itself"));
+  }
+  for (const std::string& link : {spec.replaces, spec.resubmit_of}) {
+    if (!link.empty() && (!IsJobId(link) || link == spec.id))
+      return Bad(StrCat("'", ToUtf8(link), "' is no older job's id"));
+  }
+  return {};
+}
+
+// Absent means default, so a journal of 100,000 jobs holds only what was asked for.
+template <typename T>
+void WriteUnless(JsonWriter* out, std::string_view key, const T& value, const T& standard) {
+  if (value == standard) return;
+  if constexpr (std::is_same_v<T, std::string>) {
+    WriteBytes(out, key, value);
+  } else {
+    out->Field(key, value);
+  }
+}
+
+void WriteStrings(JsonWriter* out, std::string_view key, const std::vector<std::string>& values) {
+  if (values.empty()) return;
+  out->Key(key).BeginArray();
+  for (const std::string& value : values) WriteBytes(out, value);
+  out->EndArray();
+}
+
+void WriteResources(JsonWriter* out, const Resources& resources) {
+  const Resources standard;
+  if (resources == standard) return;
+  out->Key("resources").BeginObject();
+  WriteUnless(out, "nodes", resources.nodes, standard.nodes);
+  WriteUnless(out, "gpus", resources.gpus, standard.gpus);
+  WriteUnless(out, "ranks_per_node", resources.ranks_per_node, standard.ranks_per_node);
+  WriteUnless(out, "cpus", resources.cpus, standard.cpus);
+  WriteUnless(out, "mem_bytes", resources.mem_bytes, standard.mem_bytes);
+  WriteUnless(out, "time_seconds", resources.time_seconds, standard.time_seconds);
+  WriteUnless(out, "gpu_type", resources.gpu_type, standard.gpu_type);
+  out->EndObject();
+}
+
+void WriteAfter(JsonWriter* out, const std::vector<Dependency>& after) {
+  if (after.empty()) return;
+  out->Key("after").BeginArray();
+  for (const Dependency& dependency : after) {
+    out->BeginObject();
+    WriteBytes(out, "job_id", dependency.job_id);
+    WriteUnless(out, "any_end", dependency.any_end, false);
+    out->EndObject();
+  }
+  out->EndArray();
+}
+
+Result<void> ReadResources(const Json& object, Resources* resources) {
+  FieldReader reader(object, "resources of the job spec");
+  reader.Read("nodes", &resources->nodes);
+  reader.Read("gpus", &resources->gpus);
+  reader.Read("ranks_per_node", &resources->ranks_per_node);
+  reader.Read("cpus", &resources->cpus);
+  reader.Read("mem_bytes", &resources->mem_bytes);
+  reader.Read("time_seconds", &resources->time_seconds);
+  reader.Read("gpu_type", &resources->gpu_type);
+  return reader.Check();
+}
+
+void ReadAfter(FieldReader* reader, std::vector<Dependency>* after) {
+  const Json* items = reader->Array("after");
+  if (items == nullptr) return;
+  for (const Json& item : *items) {
+    if (!item.is_object()) return reader->Bad("after", "array of objects");
+    FieldReader fields(item, "after of the job spec");
+    Dependency dependency;
+    fields.Read("job_id", &dependency.job_id);
+    fields.Read("any_end", &dependency.any_end);
+    reader->Take(fields.Check());
+    after->push_back(std::move(dependency));
+  }
+}
+
+Result<void> ReadArray(FieldReader* reader, ArraySpec* array) {
+  std::string text;
+  reader->Read("array", &text);
+  if (text.empty()) return {};
+  OC_TRY(parsed, ParseArraySpec(text));
+  *array = std::move(parsed);
+  return {};
+}
+
+void ReadStrings(FieldReader* reader, JobSpec* spec) {
+  reader->Read("id", &spec->id);
+  reader->Read("user", &spec->user);
+  reader->Read("cluster", &spec->cluster);
+  reader->Read("name", &spec->name);
+  reader->Read("command", &spec->command);
+  reader->Read("workdir", &spec->workdir);
+  reader->Read("source", &spec->source);
+  reader->Read("snapshot", &spec->snapshot);
+  reader->Read("environment", &spec->environment);
+  reader->Read("env_names", &spec->env_names);
+  reader->Read("replaces", &spec->replaces);
+  reader->Read("resubmit_of", &spec->resubmit_of);
+}
+
+}  // namespace
+
+Result<void> ValidateSpec(const JobSpec& spec) {
+  if (!IsJobId(spec.id)) return Bad(StrCat("'", ToUtf8(spec.id), "' is no job id"));
+  OC_TRY_VOID(CheckCommand(spec));
+  OC_TRY_VOID(CheckResources(spec.resources));
+  OC_TRY_VOID(CheckPlace(spec));
+  OC_TRY_VOID(CheckLinks(spec));
+  OC_TRY_VOID(CheckCount("max_restarts", spec.max_restarts, 0, kMaxCount));
+  for (const std::string& name : spec.env_names) {
+    if (name.empty() || HasNul(name) || name.find('=') != std::string::npos) {
+      return Bad(StrCat("'", ToUtf8(name), "' is no name of an environment variable"));
+    }
+  }
+  if (!spec.array.empty()) OC_TRY_VOID(CheckCount("array", spec.array.Count(), 1, kMaxArrayTasks));
+  return {};
+}
+
+std::string SpecToJson(const JobSpec& spec) {
+  const JobSpec standard;
+  JsonWriter out;
+  out.BeginObject();
+  WriteUnless(&out, "id", spec.id, standard.id);
+  WriteUnless(&out, "user", spec.user, standard.user);
+  WriteUnless(&out, "cluster", spec.cluster, standard.cluster);
+  WriteUnless(&out, "name", spec.name, standard.name);
+  WriteStrings(&out, "command", spec.command);
+  WriteResources(&out, spec.resources);
+  if (!spec.array.empty()) out.Field("array", FormatArraySpec(spec.array));
+  WriteUnless(&out, "workdir", spec.workdir, standard.workdir);
+  WriteUnless(&out, "source", spec.source, standard.source);
+  WriteUnless(&out, "snapshot", spec.snapshot, standard.snapshot);
+  WriteUnless(&out, "environment", spec.environment, standard.environment);
+  WriteStrings(&out, "env_names", spec.env_names);
+  WriteAfter(&out, spec.after);
+  WriteUnless(&out, "replaces", spec.replaces, standard.replaces);
+  WriteUnless(&out, "resubmit_of", spec.resubmit_of, standard.resubmit_of);
+  WriteUnless(&out, "hold", spec.hold, standard.hold);
+  WriteUnless(&out, "requeue", spec.requeue, standard.requeue);
+  WriteUnless(&out, "max_restarts", spec.max_restarts, standard.max_restarts);
+  WriteUnless(&out, "priority", spec.priority, standard.priority);
+  WriteUnless(&out, "submitted_us", spec.submitted_us, standard.submitted_us);
+  return out.EndObject().Take();
+}
+
+Result<JobSpec> SpecFromJson(std::string_view json) {
+  OC_TRY(object, ParseJsonObject(json, "job spec"));
+  FieldReader reader(object, "job spec");
+  JobSpec spec;
+  ReadStrings(&reader, &spec);
+  if (const Json* resources = reader.Object("resources"))
+    reader.Take(ReadResources(*resources, &spec.resources));
+  reader.Take(ReadArray(&reader, &spec.array));
+  ReadAfter(&reader, &spec.after);
+  reader.Read("hold", &spec.hold);
+  reader.Read("requeue", &spec.requeue);
+  reader.Read("max_restarts", &spec.max_restarts);
+  reader.Read("priority", &spec.priority);
+  reader.Read("submitted_us", &spec.submitted_us);
+  OC_TRY_VOID(reader.Check());
+  return spec;
+}
+
+}  // namespace overcap
