@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/user.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <pwd.h>
+#include <string_view>
+#include <unistd.h>
+#include <vector>
+
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+struct UserRow {
+  std::string name;
+  std::string home;
+};
+
+std::optional<UserRow> LookUp(uid_t uid) {
+  std::vector<char> buffer(1024);
+  passwd row{};
+  passwd* found = nullptr;
+  int error;
+  while ((error = getpwuid_r(uid, &row, buffer.data(), buffer.size(), &found)) == ERANGE &&
+         buffer.size() < 1 << 20) {
+    buffer.resize(buffer.size() * 4);
+  }
+  if (error != 0 || found == nullptr) return std::nullopt;
+  return UserRow{row.pw_name, row.pw_dir};
+}
+
+// The variable without slashes at its end; empty when it is not set.
+std::string Variable(const char* name) {
+  const char* value = getenv(name);
+  std::string path = value == nullptr ? "" : value;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+bool IsAbsolute(std::string_view path) {
+  return path.starts_with('/');
+}
+
+}  // namespace
+
+std::string UserName() {
+  const auto row = LookUp(geteuid());
+  return row && !row->name.empty() ? row->name : std::to_string(geteuid());
+}
+
+Result<std::string> HomeFolder() {
+  if (const std::string home = Variable("HOME"); IsAbsolute(home)) return home;
+  const auto row = LookUp(geteuid());
+  if (row && IsAbsolute(row->home)) return row->home;
+  return Fail(ErrorCode::kUsage, "this user has no home folder",
+              "set HOME or OVERCAP_HOME to an absolute path");
+}
+
+Result<std::string> OvercapRoot() {
+  if (const std::string root = Variable("OVERCAP_HOME"); !root.empty()) {
+    if (IsAbsolute(root)) return root;
+    return Fail(ErrorCode::kUsage, StrCat("OVERCAP_HOME is '", root, "', which is no absolute path"),
+                StrCat("export OVERCAP_HOME=\"$PWD/", root, "\""));
+  }
+  if (const std::string state = Variable("XDG_STATE_HOME"); IsAbsolute(state)) return state + "/overcap";
+  OC_TRY(home, HomeFolder());
+  return home + (home.size() == 1 ? "" : "/") + ".local/state/overcap";
+}
+
+}  // namespace overcap

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace overcap {
+
+// The name of the effective user; its number as text where the machine knows no name.
+std::string UserName();
+
+// $HOME, else what the machine's user list says. kUsage when neither gives an absolute path.
+Result<std::string> HomeFolder();
+
+// Where everything of this user stands (docs/formats/job-folder.md): $OVERCAP_HOME, else
+// $XDG_STATE_HOME/overcap, else ~/.local/state/overcap. kUsage when $OVERCAP_HOME is not absolute; a relative
+// $XDG_STATE_HOME is ignored, as its specification says. No slash at the end.
+Result<std::string> OvercapRoot();
+
+}  // namespace overcap
