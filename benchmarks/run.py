@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the rows, prints the table and, after a full run, writes docs/benchmarks.md. Called by ./bench."""
+import datetime
+import os
+import pathlib
+import platform
+import sys
+import tempfile
+import time
+import traceback
+
+import measure
+from rows import ROWS, Setting
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DECIMALS = {"x": 2, "ms": 1, "%": 0, "/s": 0, "MB": 0, "s": 2}
+
+
+def text(value, unit):
+    space = "" if unit in ("x", "%", "/s") else " "
+    return f"{value:,.{DECIMALS[unit]}f}{space}{unit}"
+
+
+def limit(value, unit):
+    space = "" if unit in ("x", "%", "/s") else " "
+    return f"{value:,g}{space}{unit}"
+
+
+def verdict(row):
+    if row.meets(row.aim):
+        return "aim met"
+    return "floor met" if row.meets(row.floor) else "NOT MET"
+
+
+def table(rows):
+    lines = ["| what | Overcap | floor | aim | | beside it, in the same run |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        lines.append(f"| {row.what} | {text(row.value, row.unit)} | {limit(row.floor, row.unit)} | "
+                     f"{limit(row.aim, row.unit)} | {verdict(row)} | {row.detail} |")
+    return "\n".join(lines)
+
+
+def sync_microseconds():
+    """What one fdatasync of a small append costs where the benchmark's files are."""
+    with tempfile.NamedTemporaryFile() as file:
+        def once():
+            begin = measure.now()
+            os.write(file.fileno(), b"x" * 300)
+            os.fdatasync(file.fileno())
+            return (measure.now() - begin) * 1e6
+        return measure.medians(50, {"sync": once})["sync"]
+
+
+def file_system(path):
+    """The type of the file system that holds `path`."""
+    best = ("", "unknown")
+    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
+        _, mount, kind = line.split()[:3]
+        if (path + "/").startswith(mount.rstrip("/") + "/") and len(mount) >= len(best[0]):
+            best = (mount, kind)
+    return best[1]
+
+
+def machine():
+    model = next((line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+                  if line.startswith("model name")), platform.machine())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (f"{os.cpu_count()} CPUs ({model}), {memory:.0f} GiB memory, Linux {platform.release()}, files on "
+            f"{file_system(tempfile.gettempdir())} where an fdatasync takes {sync_microseconds():.0f} µs")
+
+
+def write_page(rows):
+    version = (ROOT / "VERSION").read_text().strip()
+    page = f"""# Benchmarks
+
+Made by `./bench` on {datetime.date.today()} with Overcap {version}; do not edit, run it again. Every figure is a median of
+several rounds in which the contenders take turns; all of them ran on the same machine in the same run:
+{machine()}.
+
+{table(rows)}
+
+How each row is measured: benchmarks/rows.py. The queued jobs of the last rows wait for a GPU that a running job has.
+"""
+    (ROOT / "docs" / "benchmarks.md").write_text(page)
+
+
+def main():
+    flags = [word for word in sys.argv[1:] if word.startswith("-")]
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    if set(flags) - {"--quick"}:
+        sys.exit(f"bench: unknown flag '{flags[0]}'; there is --quick")
+    build = ROOT / "build" / "release"
+    setting = Setting(build / "overcap", build / "bench", "--quick" in flags, os.cpu_count())
+    chosen = {name: function for name, function in ROWS.items() if not words or any(word in name for word in words)}
+    if not chosen:
+        sys.exit(f"bench: no row is named so; there are: {' '.join(ROWS)}")
+    rows, broken = [], []
+    for name, function in chosen.items():
+        begin = time.monotonic()
+        print(f"{name} ...", flush=True)
+        try:
+            for row in function(setting):
+                rows.append(row)
+                print(f"  {row.what}: {text(row.value, row.unit)} ({verdict(row)})\n    {row.detail}", flush=True)
+        except Exception:  # the other rows are still worth having
+            traceback.print_exc()
+            broken.append(name)
+        print(f"  took {time.monotonic() - begin:.0f} s", flush=True)
+    print("\n" + table(rows))
+    if setting.quick or words:
+        print("\nnot a full run: docs/benchmarks.md is left as it is")
+    elif not broken:
+        write_page(rows)
+        print("\nwritten: docs/benchmarks.md")
+    if broken:
+        sys.exit(f"bench: could not be measured: {' '.join(broken)}")
+
+
+if __name__ == "__main__":
+    main()
