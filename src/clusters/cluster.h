@@ -31,22 +31,21 @@ struct SubmitPlan {
   std::string text;  // for people
 };
 
-// Without `all` and `states`: every job that has not ended, and the 20 that ended last.
+// Without `all`, `states` and `since_us`: every job that has not ended, and the 20 that ended last.
 struct JobFilter {
   std::vector<JobState> states;  // empty: all
   std::string user;              // empty: everybody
   int64_t since_us = 0;          // submitted or ended after
   bool all = false;              // also what ended long ago
   bool brief = false;  // only what a table shows need be filled: id, user, name, command, gpus, nodes,
-                       // submitted_us, state, reason, attempt, exit_status, started_us, ended_us, tasks
+                       // submitted_us, array, state, reason, attempt, exit_status, started_us, ended_us
 };
 
 enum class WaitUntil { kStarted, kEnded };
 
 struct NodeInfo {
   Machine machine;
-  std::vector<int> gpus_free;
-  int cpus_free = 0;
+  int gpus_free = 0;
   std::string state;  // the cluster's own word
 };
 

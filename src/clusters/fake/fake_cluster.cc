@@ -120,7 +120,7 @@ Result<std::vector<JobRecord>> FakeCluster::List(const JobFilter& filter) {
   for (const JobRecord& job : jobs_) {
     if (Matches(job, filter)) records.push_back(job);
   }
-  if (!filter.all && filter.states.empty()) KeepRecent(&records);
+  if (!filter.all && filter.states.empty() && filter.since_us == 0) KeepRecent(&records);
   return records;
 }
 
@@ -191,8 +191,7 @@ Result<bool> FakeCluster::Wait(const std::vector<std::string>& ids, WaitUntil un
 
 Result<std::vector<NodeInfo>> FakeCluster::Nodes() {
   Settle();
-  NodeInfo node{.machine = machine_, .gpus_free = {}, .cpus_free = machine_.cpus, .state = "up"};
-  for (int i = 0; i < FreeGpus(); ++i) node.gpus_free.push_back(i);
+  NodeInfo node{.machine = machine_, .gpus_free = FreeGpus(), .state = "up"};
   return std::vector<NodeInfo>{node};
 }
 

@@ -340,7 +340,7 @@ TEST_P(ClusterConformance, GpusAreGivenToOneJobAtATime) {
   ASSERT_TRUE(nodes && nodes->size() == 1);
   const int gpus = static_cast<int>(nodes->front().machine.gpus.size());
   ASSERT_GE(gpus, 2);
-  EXPECT_EQ(static_cast<int>(nodes->front().gpus_free.size()), gpus);
+  EXPECT_EQ(nodes->front().gpus_free, gpus);
   JobSpec all = Spec({"sleep", "600"}), next = Spec({"true"});
   all.resources.gpus = gpus;
   next.resources.gpus = 1;

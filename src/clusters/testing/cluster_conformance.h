@@ -21,7 +21,9 @@ struct ClusterMaker {
   std::string name;
   std::function<std::unique_ptr<Cluster>(std::string* why)> make;
 };
-inline void PrintTo(const ClusterMaker& maker, std::ostream* out) { *out << maker.name; }
+inline void PrintTo(const ClusterMaker& maker, std::ostream* out) {
+  *out << maker.name;
+}
 
 class ClusterConformance : public testing::TestWithParam<ClusterMaker> {
  protected:

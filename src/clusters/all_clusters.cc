@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/all_clusters.h"
+
+#include <array>
+
+#include "base/text.h"
+#include "clusters/fake/fake_cluster.h"
+#include "clusters/local/local_cluster.h"
+
+namespace overcap {
+namespace {
+
+struct Driver {
+  std::string_view name;
+  std::unique_ptr<Cluster> (*make)(const ClusterSettings& settings);
+};
+
+// Every driver, and the only place that names them.
+constexpr std::array<Driver, 2> kDrivers = {{
+    {"local",
+     [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {
+       return std::make_unique<LocalCluster>(
+           LocalCluster::Options{settings.name, settings.root, settings.binary, settings.machine});
+     }},
+    {"fake",
+     [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {
+       return std::make_unique<FakeCluster>(settings.name, settings.machine());
+     }},
+}};
+
+}  // namespace
+
+std::vector<std::string> ClusterDrivers() {
+  std::vector<std::string> names;
+  for (const Driver& driver : kDrivers) names.emplace_back(driver.name);
+  return names;
+}
+
+Result<std::unique_ptr<Cluster>> MakeCluster(const ClusterSettings& settings) {
+  for (const Driver& driver : kDrivers) {
+    if (driver.name == settings.driver) return driver.make(settings);
+  }
+  const std::string nearest = Nearest(settings.driver, ClusterDrivers());
+  return Fail(ErrorCode::kUsage,
+              StrCat("cluster '", settings.name, "' has the unknown driver '", settings.driver, "'"),
+              nearest.empty() ? StrCat("drivers are: ", Join(ClusterDrivers(), ", "))
+                              : StrCat("did you mean '", nearest, "'?"));
+}
+
+}  // namespace overcap

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/local/local_cluster.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/json_scan.h"
+#include "base/text.h"
+#include "clusters/local/records.h"
+#include "clusters/plan_text.h"
+#include "model/fits.h"
+#include "model/json_fields.h"
+#include "model/machine_json.h"
+
+namespace overcap {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr seconds kPatience{60};
+constexpr int64_t kWaitSlice = 300;  // seconds of one `wait` request
+
+JsonWriter Request(std::string_view op) {
+  JsonWriter out;
+  out.BeginObject().Field("op", op);
+  return out;
+}
+
+JsonWriter Request(std::string_view op, std::string_view key, const std::vector<std::string>& values) {
+  JsonWriter out = Request(op);
+  out.Key(key).BeginArray();
+  for (const std::string& value : values) out.String(value);
+  out.EndArray();
+  return out;
+}
+
+}  // namespace
+
+LocalCluster::LocalCluster(Options options)
+    : options_(std::move(options)),
+      client_({options_.root, options_.binary, [this] { return MachineToJson(GetMachine()); }}) {}
+
+const Machine& LocalCluster::GetMachine() const {
+  if (!machine_) machine_ = options_.machine();
+  return *machine_;
+}
+
+Capabilities LocalCluster::GetCapabilities() const {
+  return {.hold = true,
+          .array = true,
+          .dependencies = true,
+          .local_files = true,
+          .max_nodes = 1,
+          .node = GetMachine()};
+}
+
+Result<std::string> LocalCluster::Call(const JsonWriter& request) {
+  return client_.Call(StrCat(request.Text(), "}"), kPatience);
+}
+
+Result<SubmitPlan> LocalCluster::Plan(const JobSpec& spec) {
+  OC_TRY_VOID(ValidateSpec(spec));
+  OC_TRY_VOID(CheckFits(spec.resources, GetMachine()));
+  return SubmitPlan{spec, PlanText(spec)};
+}
+
+Result<JobRecord> LocalCluster::Submit(const SubmitPlan& plan) {
+  JsonWriter request = Request("submit");
+  request.Key("spec").Raw(SpecToJson(plan.spec));
+  request.Key("machine").Raw(MachineToJson(GetMachine()));
+  OC_TRY(reply, Call(request));
+  return RecordFromJson(reply);
+}
+
+Result<std::vector<JobRecord>> LocalCluster::Query(const std::vector<std::string>& ids) {
+  OC_TRY(reply, Call(Request("query", "ids", ids)));
+  return ReadRecords(reply);
+}
+
+Result<std::vector<JobRecord>> LocalCluster::List(const JobFilter& filter) {
+  JsonWriter request = Request("list");
+  request.Key("states").BeginArray();
+  for (const JobState state : filter.states) request.String(JobStateName(state));
+  request.EndArray();
+  if (!filter.user.empty()) request.Field("user", filter.user);
+  if (filter.since_us > 0) request.Field("since_us", filter.since_us);
+  request.Field("all", filter.all);
+  if (filter.brief) request.Key("columns").Raw(kBriefColumns);
+  OC_TRY(reply, Call(request));
+  return filter.brief ? ReadBriefRecords(reply) : ReadRecords(reply);
+}
+
+Result<std::vector<std::string>> LocalCluster::Resolve(const std::vector<std::string>& refs) {
+  OC_TRY(reply, Call(Request("resolve", "refs", refs)));
+  std::vector<std::string> ids;
+  for (const std::string_view id : JsonElements(JsonMember(reply, "ids")))
+    ids.push_back(JsonString(id).value_or(""));
+  if (ids.size() != refs.size()) return Fail(ErrorCode::kInternal, "the engine's list of ids cannot be read");
+  return ids;
+}
+
+Result<void> LocalCluster::Cancel(const std::vector<std::string>& ids, const std::string& reason) {
+  JsonWriter request = Request("cancel", "ids", ids);
+  request.Field("reason", reason);
+  OC_TRY_VOID(Call(request));
+  return {};
+}
+
+Result<void> LocalCluster::Hold(const std::vector<std::string>& ids) {
+  OC_TRY_VOID(Call(Request("hold", "ids", ids)));
+  return {};
+}
+
+Result<void> LocalCluster::Release(const std::vector<std::string>& ids) {
+  OC_TRY_VOID(Call(Request("release", "ids", ids)));
+  return {};
+}
+
+Result<void> LocalCluster::Remove(const std::vector<std::string>& ids) {
+  auto reply = Call(Request("remove", "ids", ids));
+  if (reply) return {};
+  // The engine had removed them when the connection broke.
+  if (client_.resent() && reply.error().code == ErrorCode::kNotFound) return {};
+  return Fail(std::move(reply).error());
+}
+
+Result<bool> LocalCluster::Wait(const std::vector<std::string>& ids, WaitUntil until,
+                                int64_t timeout_seconds) {
+  JsonWriter head = Request("wait", "ids", ids);
+  head.Field("until", until == WaitUntil::kStarted ? "started" : "ended");
+  const auto deadline = steady_clock::now() + seconds(timeout_seconds);
+  while (true) {
+    const auto left = std::chrono::ceil<seconds>(deadline - steady_clock::now()).count();
+    const int64_t slice = std::clamp<int64_t>(left, 0, kWaitSlice);
+    JsonWriter request = head;
+    request.Field("timeout_s", slice);
+    OC_TRY(reply, client_.Call(StrCat(request.Text(), "}"), seconds(slice) + kPatience));
+    if (JsonMember(reply, "done") == "true") return true;
+    if (steady_clock::now() >= deadline) return false;
+  }
+}
+
+Result<std::vector<NodeInfo>> LocalCluster::Nodes() {
+  OC_TRY(reply, Call(Request("status")));
+  OC_TRY(machine, MachineFromJson(JsonMember(reply, "machine")));
+  const int free = static_cast<int>(ParseInt(JsonMember(reply, "gpus_free")).value_or(0));
+  NodeInfo node{.machine = std::move(machine), .gpus_free = free, .state = "up"};
+  return std::vector<NodeInfo>{std::move(node)};
+}
+
+}  // namespace overcap
