@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/group_run.h"
+
+#include <algorithm>
+#include <errno.h>
+#include <limits>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "sys/proc_table.h"
+
+namespace overcap {
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+GroupRun::GroupRun(Supervisor* supervisor, std::vector<GroupMember>* members, const GroupLimits& limits,
+                   GroupObserver* observer)
+    : super_(*supervisor),
+      members_(*members),
+      limits_(limits),
+      observer_(*observer),
+      running_(members->size()) {}
+
+GroupEnd GroupRun::Run() {
+  StartAll();
+  while (children_left_ && !gave_up_) {
+    Decide();
+    if (!gave_up_) Wait();
+  }
+  DrainAll();
+  return end_;
+}
+
+void GroupRun::StartAll() {
+  super_.child_ended_ = false;
+  for (size_t i = 0; i < members_.size(); ++i) {
+    const Result<void> started = Start(&members_[i], &running_[i]);
+    if (!started) return StartFailed(static_cast<int>(i), started.error());
+  }
+  now_us_ = super_.clock_.MonotonicUs();
+  if (limits_.time_us > 0) time_limit_us_ = now_us_ + limits_.time_us;
+  if (limits_.over_memory) memory_next_us_ = now_us_ + super_.times_.memory_poll;
+  observer_.OnStarted(pids_);
+}
+
+Result<void> GroupRun::Start(GroupMember* member, Running* running) {
+  OC_TRY(pump, OutputPump::Make(member->log_fd));
+  running->pump = std::move(pump);
+  SpawnRequest& request = member->request;
+  request.stdout_fd = request.stderr_fd = running->pump.WriteFd();
+  Result<Spawned> spawned = Spawn(request);
+  running->pump.CloseWriteEnd();
+  if (!spawned) return Fail(std::move(spawned).error());
+  running->pid = spawned->pid;
+  pids_.push_back(spawned->pid);
+  ++alive_;
+  children_left_ = true;
+  return {};
+}
+
+void GroupRun::StartFailed(int index, const Error& error) {
+  end_.cause = StopCause::kMemberFailed;
+  end_.first_failed = index;
+  end_.end = {error.code == ErrorCode::kNotFound ? 127 : 126, 0};
+  end_.reason = error.message;
+  observer_.OnMemberEnd(index, end_.end);
+  now_us_ = super_.clock_.MonotonicUs();
+  ladder_.emplace(now_us_, super_.times_.grace, super_.times_.kill);
+}
+
+void GroupRun::Decide() {
+  now_us_ = super_.clock_.MonotonicUs();
+  if (super_.warnings_ > 0) Warn();
+  if (super_.cancel_ && alive_ > 0) BeginStop(StopCause::kCancelled, super_.times_.grace);
+  if (time_limit_us_ != 0 && now_us_ >= time_limit_us_ && alive_ > 0) {
+    BeginStop(StopCause::kTimeLimit, super_.times_.grace);
+  }
+  if (memory_next_us_ != 0 && now_us_ >= memory_next_us_) CheckMemory();
+  if (alive_ == 0 && !ladder_) SweepStrays();
+  if (ladder_) Climb();
+}
+
+void GroupRun::CheckMemory() {
+  memory_next_us_ = now_us_ + super_.times_.memory_poll;
+  if (alive_ > 0 && limits_.over_memory()) BeginStop(StopCause::kMemoryLimit, 0);
+}
+
+void GroupRun::BeginStop(StopCause cause, int64_t grace_us) {
+  if (end_.cause == StopCause::kNone) end_.cause = cause;
+  if (!ladder_) ladder_.emplace(now_us_, grace_us, super_.times_.kill);
+}
+
+// All members have ended, something they started has not. What still holds the output open (a `tee` that is
+// writing its last lines) gets a moment to end by itself.
+void GroupRun::SweepStrays() {
+  if (linger_until_us_ == 0) linger_until_us_ = now_us_ + super_.times_.linger;
+  if (now_us_ < linger_until_us_ && !OutputEnded() && !super_.cancel_) return;
+  ladder_.emplace(now_us_, super_.times_.stray_grace, super_.times_.kill);
+}
+
+void GroupRun::Climb() {
+  switch (ladder_->Next(now_us_)) {
+    case StopLadder::Step::kWait:
+      return;
+    case StopLadder::Step::kTerm:
+      SignalAll(SIGTERM);
+      SignalAll(SIGCONT);  // a stopped process takes no TERM
+      return;
+    case StopLadder::Step::kKill:
+      if (limits_.kill_more) limits_.kill_more();
+      SignalAll(SIGKILL);
+      return;
+    case StopLadder::Step::kGiveUp:
+      return GiveUp();
+  }
+}
+
+void GroupRun::GiveUp() {
+  gave_up_ = true;
+  for (pid_t pid : ChildrenOf(getpid())) {
+    if (!super_.given_up_.insert(pid).second) continue;
+    observer_.OnNote(StrCat("process ", pid, " would not die by SIGKILL and was left behind"));
+  }
+  for (size_t i = 0; i < running_.size(); ++i) {
+    if (running_[i].pid > 0) MemberEnded(running_[i].pid, {128 + SIGKILL, SIGKILL});
+  }
+}
+
+// Members by their process group, which is atomic; the rest one by one. A member that is not yet reaped keeps
+// its number, so the group cannot be somebody else's.
+void GroupRun::SignalAll(int sig) {
+  std::vector<pid_t> groups;
+  for (const Running& member : running_) {
+    if (member.pid > 0 && kill(-member.pid, sig) == 0) groups.push_back(member.pid);
+  }
+  for (pid_t pid : ChildrenOf(getpid())) {
+    if (std::find(groups.begin(), groups.end(), getpgid(pid)) == groups.end()) kill(pid, sig);
+  }
+}
+
+void GroupRun::Warn() {
+  super_.warnings_ = 0;
+  for (const Running& member : running_) {
+    if (member.pid > 0) kill(member.pid, SIGUSR1);
+  }
+}
+
+void GroupRun::Wait() {
+  std::vector<pollfd> fds{{super_.inbox_.PollFd(), POLLIN, 0}};
+  std::vector<size_t> members;
+  for (size_t i = 0; i < running_.size(); ++i) {
+    if (running_[i].pump.Ended()) continue;
+    fds.push_back({running_[i].pump.ReadFd(), POLLIN, 0});
+    members.push_back(i);
+  }
+  const int64_t deadline = NextDeadline();
+  timespec timeout{};
+  if (deadline != kNever) {
+    const int64_t wait_us = std::max<int64_t>(0, deadline - super_.clock_.MonotonicUs());
+    timeout = {wait_us / 1'000'000, wait_us % 1'000'000 * 1000};
+  }
+  if (ppoll(fds.data(), fds.size(), deadline == kNever ? nullptr : &timeout, nullptr) < 0) return;
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (fds[i + 1].revents != 0) PumpOne(members[i]);
+  }
+  if (fds[0].revents != 0) super_.TakeSignals();
+  if (super_.child_ended_) Reap();
+}
+
+int64_t GroupRun::NextDeadline() const {
+  int64_t next = kNever;
+  if (time_limit_us_ != 0 && alive_ > 0 && !ladder_) next = std::min(next, time_limit_us_);
+  if (memory_next_us_ != 0 && alive_ > 0 && !ladder_) next = std::min(next, memory_next_us_);
+  if (alive_ == 0 && !ladder_) next = std::min(next, linger_until_us_);
+  if (ladder_) next = std::min(next, ladder_->NextUs());
+  return next;
+}
+
+void GroupRun::Reap() {
+  super_.child_ended_ = false;
+  int status = 0;
+  pid_t pid = 0;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    super_.given_up_.erase(pid);
+    MemberEnded(pid, ProcessEndOf(status));
+  }
+  children_left_ = pid == 0 && !(alive_ == 0 && !super_.given_up_.empty() && OnlyGivenUpLeft());
+}
+
+void GroupRun::MemberEnded(pid_t pid, const ProcessEnd& end) {
+  const auto at =
+      std::find_if(running_.begin(), running_.end(), [&](const Running& r) { return r.pid == pid; });
+  if (at == running_.end()) return;  // adopted from a member
+  at->pid = -1;
+  --alive_;
+  const int index = static_cast<int>(at - running_.begin());
+  observer_.OnMemberEnd(index, end);
+  if (end.ok()) return;
+  if (end_.end.ok()) end_.end = end;
+  if (end_.cause != StopCause::kNone) return;
+  end_.cause = StopCause::kMemberFailed;
+  end_.first_failed = index;
+  now_us_ = super_.clock_.MonotonicUs();
+  if (alive_ > 0) BeginStop(StopCause::kMemberFailed, super_.times_.grace);
+}
+
+bool GroupRun::OnlyGivenUpLeft() const {
+  const std::vector<pid_t> left = ChildrenOf(getpid());
+  return std::all_of(left.begin(), left.end(), [this](pid_t pid) { return super_.given_up_.contains(pid); });
+}
+
+void GroupRun::PumpOne(size_t index) {
+  Running& member = running_[index];
+  member.pump.Pump(super_.clock_.MonotonicUs());
+  if (member.drop_noted || member.pump.drop_error() == 0) return;
+  member.drop_noted = true;
+  observer_.OnNote(StrCat("output of rank ", index,
+                          " is dropped: its log cannot be written: ", strerror(member.pump.drop_error())));
+}
+
+void GroupRun::DrainAll() {
+  const int64_t deadline = super_.clock_.MonotonicUs() + super_.times_.drain;
+  for (size_t i = 0; i < running_.size(); ++i) {
+    OutputPump& pump = running_[i].pump;
+    while (pump.Pump(super_.clock_.MonotonicUs()) && super_.clock_.MonotonicUs() < deadline) continue;
+    PumpOne(i);
+    if (pump.dropped_bytes() > 0) {
+      observer_.OnNote(StrCat(FormatBytes(pump.dropped_bytes()), " of output of rank ", i, " were dropped"));
+    }
+    pump.Close();
+  }
+}
+
+bool GroupRun::OutputEnded() const {
+  return std::all_of(running_.begin(), running_.end(), [](const Running& r) { return r.pump.Ended(); });
+}
+
+}  // namespace overcap

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// One Run() of the supervisor; nobody else needs this header.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sys/output_pump.h"
+#include "sys/stop_ladder.h"
+#include "sys/supervisor.h"
+
+namespace overcap {
+
+class GroupRun {
+ public:
+  GroupRun(Supervisor* supervisor, std::vector<GroupMember>* members, const GroupLimits& limits,
+           GroupObserver* observer);
+  GroupEnd Run();
+
+ private:
+  struct Running {
+    pid_t pid = -1;  // -1: not started, or ended
+    OutputPump pump;
+    bool drop_noted = false;
+  };
+
+  void StartAll();
+  Result<void> Start(GroupMember* member, Running* running);
+  void StartFailed(int index, const Error& error);
+
+  void Decide();  // what the clock, the limits and the signals ask for
+  void CheckMemory();
+  void BeginStop(StopCause cause, int64_t grace_us);
+  void SweepStrays();
+  void Climb();
+  void GiveUp();
+  void SignalAll(int sig);
+  void Warn();
+
+  void Wait();
+  int64_t NextDeadline() const;
+  void Reap();
+  void MemberEnded(pid_t pid, const ProcessEnd& end);
+  bool OnlyGivenUpLeft() const;
+
+  void PumpOne(size_t index);
+  void DrainAll();
+  bool OutputEnded() const;
+
+  Supervisor& super_;
+  std::vector<GroupMember>& members_;
+  const GroupLimits& limits_;
+  GroupObserver& observer_;
+
+  std::vector<Running> running_;
+  std::vector<pid_t> pids_;
+  int alive_ = 0;
+  bool children_left_ = false;
+  bool gave_up_ = false;
+  int64_t now_us_ = 0;
+  int64_t time_limit_us_ = 0;   // 0: none
+  int64_t memory_next_us_ = 0;  // 0: not watched
+  int64_t linger_until_us_ = 0;
+  std::optional<StopLadder> ladder_;
+  GroupEnd end_;
+};
+
+}  // namespace overcap

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/output_pump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <vector>
+
+namespace overcap {
+namespace {
+
+constexpr size_t kPipeBytes = 1 << 20;
+constexpr ssize_t kGrowAtBytes = 32 << 10;
+constexpr int64_t kRetryUs = 100'000;
+
+// Shared by all pumps: its content is written or dropped before anybody else uses it.
+std::vector<char>& Scratch() {
+  static std::vector<char> buffer(kPipeBytes);
+  return buffer;
+}
+
+}  // namespace
+
+Result<OutputPump> OutputPump::Make(int file) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
+  OutputPump pump;
+  pump.read_end_ = Fd(ends[0]);
+  pump.write_end_ = Fd(ends[1]);
+  pump.file_ = file;
+  // Only our end: the children's must block, as programs expect of their output.
+  if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
+  return pump;
+}
+
+bool OutputPump::Pump(int64_t now_us, int64_t limit) {
+  while (!Ended() && limit > 0) {
+    const bool dropping = now_us < retry_us_;
+    const ssize_t moved = dropping ? Drop() : Move();
+    if (moved == 0) read_end_.Reset();
+    if (moved > 0) {
+      limit -= moved;
+      Grow(moved);
+      continue;
+    }
+    if (moved == 0 || errno == EAGAIN) return false;
+    if (errno == EINTR) continue;
+    if (dropping) return read_end_.Reset(), false;  // a pipe that cannot be read: there is no more to get
+    WriteFailed(errno, now_us);
+  }
+  return !Ended();
+}
+
+ssize_t OutputPump::Move() {
+  if (splice_) {
+    const ssize_t moved = splice(read_end_.Get(), nullptr, file_, nullptr, kPipeBytes, SPLICE_F_NONBLOCK);
+    if (moved >= 0 || errno != EINVAL) return moved;
+    splice_ = false;
+  }
+  return CopyToFile();
+}
+
+ssize_t OutputPump::CopyToFile() {
+  std::vector<char>& buffer = Scratch();
+  const ssize_t size = read(read_end_.Get(), buffer.data(), buffer.size());
+  ssize_t done = 0;
+  while (done < size) {
+    const ssize_t written = write(file_, buffer.data() + done, size - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      dropped_bytes_ += size - done;  // they have left the pipe
+      return -1;
+    }
+    done += written;
+  }
+  return size;
+}
+
+ssize_t OutputPump::Drop() {
+  std::vector<char>& buffer = Scratch();
+  const ssize_t size = read(read_end_.Get(), buffer.data(), buffer.size());
+  if (size > 0) dropped_bytes_ += size;
+  return size;
+}
+
+void OutputPump::WriteFailed(int error, int64_t now_us) {
+  if (drop_error_ == 0) drop_error_ = error;
+  retry_us_ = now_us + kRetryUs;
+}
+
+// A rank that writes much gets a large pipe; most never need one. Refusal (a limit per user) does not matter.
+void OutputPump::Grow(ssize_t moved) {
+  if (large_ || moved < kGrowAtBytes) return;
+  large_ = true;
+  (void)fcntl(read_end_.Get(), F_SETPIPE_SZ, kPipeBytes);
+}
+
+}  // namespace overcap

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs groups of processes that live and fail together, keeps their output, and leaves nothing of them
+// behind.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+#include "sys/signal_inbox.h"
+
+namespace overcap {
+
+// How patient the supervisor is, in microseconds.
+struct SupervisorTimes {
+  int64_t grace = 10'000'000;       // between TERM and KILL
+  int64_t linger = 500'000;         // for left-over processes that still hold the output open
+  int64_t stray_grace = 1'000'000;  // between TERM and KILL of left-over processes
+  int64_t kill = 10'000'000;        // KILL is repeated so long before giving up
+  int64_t drain = 1'000'000;        // for output that is still to be read after the end
+  int64_t memory_poll = 200'000;
+};
+
+struct GroupMember {
+  SpawnRequest request;  // its stdout and stderr are set by the supervisor
+  int log_fd = -1;       // borrowed; takes both, byte for byte
+};
+
+struct GroupLimits {
+  int64_t time_us = 0;                // from the start of the last member; 0: none
+  std::function<bool()> over_memory;  // asked every memory_poll; true: KILL the group. May be empty
+  std::function<void()> kill_more;    // called with every KILL (a cgroup's own kill). May be empty
+};
+
+enum class StopCause { kNone, kMemberFailed, kCancelled, kTimeLimit, kMemoryLimit };
+
+struct GroupEnd {
+  StopCause cause = StopCause::kNone;  // what ended the group first
+  int first_failed = -1;               // the member that failed by itself before anything was stopped
+  ProcessEnd end{0, 0};                // of that member, else of the first that did not end well
+  std::string reason;                  // why it could not be executed; else empty
+};
+
+// Told what happens, in the order in which it happens, from inside Run().
+class GroupObserver {
+ public:
+  virtual ~GroupObserver() = default;
+  virtual void OnStarted(const std::vector<pid_t>& pids) = 0;  // every member runs its program
+  virtual void OnMemberEnd(int member, const ProcessEnd& end) = 0;
+  virtual void OnNote(const std::string& text) = 0;  // something the user should know
+};
+
+// One per process, single-threaded: it takes all signals (TERM and INT cancel, USR1 is passed on, USR2 asks
+// to drain, HUP and PIPE are dropped) and every child of the process, adopted ones included, is its own.
+class Supervisor {
+ public:
+  static Result<std::unique_ptr<Supervisor>> Make(const Clock& clock, SupervisorTimes times);
+
+  // Starts all members and returns when nothing is left of them: every member has ended, every process they
+  // left behind is gone (or was given up, with a note), and the output is in the logs. When one fails, the
+  // others are stopped. Bounded: by `limits.time_us` if set, plus the times of the ladder.
+  GroupEnd Run(std::vector<GroupMember>* members, const GroupLimits& limits, GroupObserver* observer);
+
+  bool CancelRequested();  // TERM or INT has arrived; stays true
+  bool DrainRequested();   // USR2 has arrived; stays true
+  // Sleeps, but no longer than until TERM or INT arrives.
+  void Pause(int64_t us);
+
+ private:
+  friend class GroupRun;
+  Supervisor(const Clock& clock, SupervisorTimes times) : clock_(clock), times_(times) {}
+  void TakeSignals();
+
+  const Clock& clock_;
+  SupervisorTimes times_;
+  SignalInbox inbox_;
+  bool cancel_ = false, drain_ = false, child_ended_ = false;
+  int warnings_ = 0;          // USR1 not yet passed on
+  std::set<pid_t> given_up_;  // children that no KILL could end
+};
+
+}  // namespace overcap
