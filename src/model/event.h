@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens to a job, as recorded in the journal and in events.jsonl (docs/formats/journal.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "model/job_spec.h"
+#include "model/job_state.h"
+
+namespace overcap {
+
+enum class EventKind {
+  kJournal,    // first record: the version
+  kSubmitted,  // spec
+  kHeld,
+  kReleased,
+  kStarted,    // attempt, slot, gpus, cpus, retry_tasks
+  kCancel,     // reason
+  kSlotEnded,  // attempt, slot, ending, tasks
+  kRequeued,   // reason
+  kEnded,      // ending
+  kRemoved,
+  kState,      // after compaction: everything that is not in the spec
+};
+std::string_view EventKindName(EventKind kind);
+
+// Results of the tasks that one agent of an array ran.
+struct TaskResults {
+  int succeeded = 0;
+  std::vector<std::pair<int, int>> failed;  // index, exit status
+  std::vector<int> lost;                    // begun when the agent was killed
+  bool operator==(const TaskResults&) const = default;
+};
+
+// What kState carries beside `ending`, `reason` and `tasks`.
+struct JobProgress {
+  int attempt = 0;
+  int restarts = 0;
+  int losses = 0;  // attempts that ended because their agent was killed
+  int next_slot = 0;
+  bool cancel_requested = false;
+  int64_t started_us = 0;
+  int64_t ended_us = 0;
+  bool operator==(const JobProgress&) const = default;
+};
+
+struct Event {
+  EventKind kind = EventKind::kSubmitted;
+  int64_t time_us = 0;
+  std::string id;
+  int version = 1;    // kJournal
+  JobSpec spec;       // kSubmitted
+  int attempt = 0;
+  int slot = 0;
+  std::vector<int> gpus;
+  std::vector<int> cpus;
+  std::vector<int> retry_tasks;  // arrays: tasks to be run again, before new ones are taken
+  Ending ending;      // kSlotEnded, kEnded, kState (its state is the job's)
+  std::string reason;
+  TaskResults tasks;
+  JobProgress progress;
+  bool operator==(const Event&) const = default;
+};
+
+// One JSON object on one line, without the newline; `with_id` false: as events.jsonl has it.
+std::string EventToJson(const Event& event, bool with_id = true);
+// kCorrupt for what is no event, and for a kind that this program does not know.
+Result<Event> EventFromJson(std::string_view json);
+
+}  // namespace overcap
