@@ -47,6 +47,11 @@ class InstallPackages(unittest.TestCase):
         self.program("dpkg-query", "printf config-files")
         self.assertEqual(self.run_script("bench").returncode, 1)
 
+    def test_missing_packages_can_be_asked_for(self):
+        self.program("dpkg-query", 'case $* in *ccache*) exit 1;; *) printf installed;; esac')
+        result = self.run_script("--missing", "build")
+        self.assertEqual((result.returncode, result.stdout), (0, "ccache\n"))
+
     def test_an_unknown_group_is_an_error(self):
         result = self.run_script("bild")
         self.assertEqual(result.returncode, 1)
