@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/capture_output.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+using Time = std::chrono::steady_clock::time_point;
+
+constexpr size_t kMaxOutput = 1 << 20;
+
+// False when the time is over.
+bool WaitReadable(int fd, Time deadline) {
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    pollfd entry{fd, POLLIN, 0};
+    const int ready = poll(&entry, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30)));
+    if (ready >= 0) return ready > 0;
+    if (errno != EINTR) return false;
+  }
+}
+
+// Until the other end is closed; false when the time is over.
+bool ReadToEnd(int fd, Time deadline, std::string* output) {
+  char chunk[4096];
+  while (WaitReadable(fd, deadline)) {
+    const ssize_t n = read(fd, chunk, sizeof chunk);
+    if (n == 0) return true;
+    if (n < 0 && errno != EINTR && errno != EAGAIN) return true;
+    if (n > 0) output->append(chunk, std::min(static_cast<size_t>(n), kMaxOutput - output->size()));
+  }
+  return false;
+}
+
+bool Reap(const Spawned& child, Time deadline, int* status) {
+  if (!WaitReadable(child.pidfd.Get(), deadline)) return false;
+  while (waitpid(child.pid, status, 0) < 0) {
+    if (errno != EINTR) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<Captured> CaptureOutput(SpawnRequest request, std::chrono::milliseconds timeout) {
+  const Time deadline = std::chrono::steady_clock::now() + timeout;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
+  const Fd read_end(ends[0]);
+  Fd write_end(ends[1]);
+  request.stdout_fd = request.stderr_fd = write_end.Get();
+  request.group = ProcessGroup::kGroup;
+  request.want_pidfd = true;
+  OC_TRY(child, Spawn(request));
+  write_end.Reset();
+  Captured captured;
+  int status = 0;
+  if (ReadToEnd(read_end.Get(), deadline, &captured.output) && Reap(child, deadline, &status)) {
+    captured.end = ProcessEndOf(status);
+    return captured;
+  }
+  kill(-child.pid, SIGKILL);
+  (void)Reap(child, std::chrono::steady_clock::now() + std::chrono::seconds(1), &status);
+  return Fail(ErrorCode::kUnavailable, StrCat("'", request.argv[0], "' did not end in time"));
+}
+
+}  // namespace overcap
