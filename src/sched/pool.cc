@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/pool.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "model/gpu_type.h"
+
+namespace overcap {
+namespace {
+
+constexpr int64_t kNoMemLimit = std::numeric_limits<int64_t>::max() / 4;
+constexpr int64_t kLongest = int64_t{1000} * 366 * 86400;  // seconds; keeps sums far from overflow
+
+std::vector<char> Matching(const std::string& expression, const Machine& machine) {
+  std::vector<char> matching;
+  for (const Gpu& gpu : machine.gpus)
+    matching.push_back(GpuTypeMatches(expression, gpu.type).value_or(false));
+  return matching;
+}
+
+}  // namespace
+
+Shape::Shape(const Resources& wanted, const std::vector<Machine>& nodes) : resources(wanted) {
+  cpu_places = wanted.cpus > 0 || wanted.gpus > 0 ? wanted.cpus : 1;
+  for (const Machine& node : nodes) matches.push_back(Matching(wanted.gpu_type, node));
+}
+
+int64_t Shape::duration_us() const {
+  return std::clamp<int64_t>(resources.time_seconds, 0, kLongest) * 1'000'000;
+}
+
+bool EndsBefore(const Shape& shape, int64_t now_us, const Reservation& kept) {
+  return kept.at_us && shape.duration_us() > 0 && now_us + shape.duration_us() <= *kept.at_us;
+}
+
+Pool::Pool(std::vector<Machine> nodes) : machines_(std::move(nodes)) {
+  for (const Machine& machine : machines_) {
+    const auto cpus = static_cast<size_t>(std::max(0, machine.cpus));
+    nodes_.push_back({std::vector<int>(machine.gpus.size()), std::vector<int>(cpus), machine.cpus,
+                      machine.mem_bytes > 0 ? machine.mem_bytes : kNoMemLimit});
+  }
+}
+
+int Pool::FreeGpus(const Shape& shape, size_t node) const {
+  int free = 0;
+  for (size_t gpu = 0; gpu < nodes_[node].gpu_users.size(); ++gpu)
+    free += IsFree(node, gpu) && shape.matches[node][gpu];
+  return free;
+}
+
+std::vector<int> Pool::FreeGpuIndices(size_t node) const {
+  std::vector<int> free;
+  for (size_t gpu = 0; gpu < nodes_[node].gpu_users.size(); ++gpu) {
+    if (IsFree(node, gpu)) free.push_back(machines_[node].gpus[gpu].index);
+  }
+  return free;
+}
+
+std::optional<Allocation> Pool::Place(const Shape& shape, int64_t now_us, const Reservation* kept) const {
+  std::optional<Allocation> best;
+  if (shape.resources.nodes != 1) return best;
+  const bool ends_in_time = kept == nullptr || EndsBefore(shape, now_us, *kept);
+  int least_free = std::numeric_limits<int>::max();
+  for (size_t node = 0; node < nodes_.size(); ++node) {
+    const int free = FreeGpus(shape, node);
+    if (free >= least_free) continue;
+    auto allocation = PlaceOn(shape, node, ends_in_time, kept);
+    if (!allocation) continue;
+    best = std::move(allocation);
+    least_free = free;
+  }
+  return best;
+}
+
+std::optional<Allocation> Pool::PlaceOn(const Shape& shape, size_t at, bool ends_in_time,
+                                        const Reservation* kept) const {
+  const Node& node = nodes_[at];
+  const bool keeps = kept != nullptr && kept->node == static_cast<int>(at);
+  const int64_t mem = shape.resources.mem_bytes;
+  if (shape.cpu_places > node.cpus || mem > node.mem) return std::nullopt;
+  if (keeps && !ends_in_time && (shape.cpu_places > kept->spare_cpus || mem > kept->spare_mem))
+    return std::nullopt;
+
+  Allocation allocation{static_cast<int>(at), {}, {}};
+  const auto wanted = static_cast<size_t>(shape.resources.gpus);
+  const auto take_gpus = [&](bool reserved) {
+    for (size_t gpu = 0; gpu < node.gpu_users.size() && allocation.gpus.size() < wanted; ++gpu) {
+      if (!IsFree(at, gpu) || !shape.matches[at][gpu] || (keeps && kept->gpus[gpu]) != reserved) continue;
+      allocation.gpus.push_back(machines_[at].gpus[gpu].index);
+    }
+  };
+  // Kept GPUs are of use only to work that ends in time; so that takes them first.
+  if (ends_in_time) take_gpus(true);
+  take_gpus(false);
+  if (allocation.gpus.size() < wanted) return std::nullopt;
+  std::sort(allocation.gpus.begin(), allocation.gpus.end());
+
+  const auto cpus = static_cast<size_t>(shape.resources.cpus);
+  for (size_t cpu = 0; cpu < node.cpu_users.size() && allocation.cpus.size() < cpus; ++cpu) {
+    if (node.cpu_users[cpu] == 0) allocation.cpus.push_back(static_cast<int>(cpu));
+  }
+  if (allocation.cpus.size() < cpus) return std::nullopt;
+  return allocation;
+}
+
+void Pool::Change(const Shape& shape, const Allocation& allocation, int sign) {
+  const auto at = static_cast<size_t>(allocation.node);
+  if (at >= nodes_.size()) return;  // adopted from a machine that is no longer configured
+  Node& node = nodes_[at];
+  node.cpus -= sign * shape.cpu_places;
+  node.mem -= sign * shape.resources.mem_bytes;
+  for (size_t gpu = 0; gpu < node.gpu_users.size(); ++gpu) {
+    const int index = machines_[at].gpus[gpu].index;
+    if (std::find(allocation.gpus.begin(), allocation.gpus.end(), index) != allocation.gpus.end())
+      node.gpu_users[gpu] += sign;
+  }
+  for (const int cpu : allocation.cpus) {
+    if (cpu >= 0 && static_cast<size_t>(cpu) < node.cpu_users.size())
+      node.cpu_users[static_cast<size_t>(cpu)] += sign;
+  }
+}
+
+}  // namespace overcap
