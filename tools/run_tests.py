@@ -91,7 +91,8 @@ def suite_command(suite, report):
 
 
 def suite_env(suite, folder):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("OVERCAP_", "XDG_", "GTEST_"))}
+    foreign = re.compile(r"OVERCAP_(?!TEST_)|XDG_|GTEST_")
+    env = {name: value for name, value in os.environ.items() if not foreign.match(name)}
     env.update(SANITIZER_ENV)
     home = folder / "home"
     home.mkdir()
