@@ -31,14 +31,21 @@ struct SubmitPlan {
   std::string text;  // for people
 };
 
+// How much of each record List() must fill; it may fill more.
+enum class ListDetail {
+  kFull,
+  kTable,  // what a table shows: id, user, name, command, gpus, nodes, submitted_us, array, state, reason,
+           // attempt, exit_status, started_us, ended_us
+  kStored,  // what the store must keep for it: id, state, snapshot, environment
+};
+
 // Without `all`, `states` and `since_us`: every job that has not ended, and the 20 that ended last.
 struct JobFilter {
-  std::vector<JobState> states;  // empty: all
-  std::string user;              // empty: everybody
-  int64_t since_us = 0;          // submitted or ended after
-  bool all = false;              // also what ended long ago
-  bool brief = false;  // only what a table shows need be filled: id, user, name, command, gpus, nodes,
-                       // submitted_us, array, state, reason, attempt, exit_status, started_us, ended_us
+  std::vector<JobState> states = {};  // empty: all
+  std::string user = {};              // empty: everybody
+  int64_t since_us = 0;               // submitted or ended after
+  bool all = false;                   // also what ended long ago
+  ListDetail detail = ListDetail::kFull;
 };
 
 enum class WaitUntil { kStarted, kEnded };

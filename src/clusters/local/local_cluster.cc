@@ -86,9 +86,9 @@ Result<std::vector<JobRecord>> LocalCluster::List(const JobFilter& filter) {
   if (!filter.user.empty()) request.Field("user", filter.user);
   if (filter.since_us > 0) request.Field("since_us", filter.since_us);
   request.Field("all", filter.all);
-  if (filter.brief) request.Key("columns").Raw(kBriefColumns);
+  if (filter.detail != ListDetail::kFull) request.Key("columns").Raw(ListColumns(filter.detail));
   OC_TRY(reply, Call(request));
-  return filter.brief ? ReadBriefRecords(reply) : ReadRecords(reply);
+  return filter.detail == ListDetail::kFull ? ReadRecords(reply) : ReadRows(reply, filter.detail);
 }
 
 Result<std::vector<std::string>> LocalCluster::Resolve(const std::vector<std::string>& refs) {

@@ -2,33 +2,13 @@
 #include "clusters/local/records.h"
 
 #include <charconv>
+#include <span>
 
 #include "base/json_scan.h"
 #include "base/text.h"
 
 namespace overcap {
 namespace {
-
-using Cells = std::vector<std::string_view>;
-
-// In the order of kBriefColumns.
-enum Column {
-  kId,
-  kUser,
-  kName,
-  kState,
-  kReason,
-  kAttempt,
-  kExitStatus,
-  kCommand,
-  kGpus,
-  kNodes,
-  kSubmitted,
-  kStarted,
-  kEnded,
-  kArray,
-  kColumns
-};
 
 // A string, also one that travels as {"hex": "..."}.
 std::string Bytes(std::string_view cell) {
@@ -46,33 +26,60 @@ std::string Bytes(std::string_view cell) {
 int Number(std::string_view cell, int absent) {
   return static_cast<int>(ParseInt(cell).value_or(absent));
 }
-
 int64_t Time(std::string_view cell) {
   return ParseInt(cell).value_or(0);
 }
 
-JobRecord BriefRecord(const Cells& cells, Cells* words) {
-  JobRecord record;
-  record.spec.id = Bytes(cells[kId]);
-  record.spec.user = Bytes(cells[kUser]);
-  record.spec.name = Bytes(cells[kName]);
-  const std::string state = Bytes(cells[kState]);
-  record.state = JobStateFromName(state).value_or(JobState::kUnknown);
-  if (record.state == JobState::kUnknown) record.raw_state = state;
-  record.reason = Bytes(cells[kReason]);
-  record.attempt = Number(cells[kAttempt], 0);
-  record.exit_status = Number(cells[kExitStatus], -1);
-  JsonElements(cells[kCommand], words);
-  for (const std::string_view word : *words) record.spec.command.push_back(Bytes(word));
-  record.spec.resources.gpus = Number(cells[kGpus], 0);
-  record.spec.resources.nodes = Number(cells[kNodes], 1);
-  record.spec.submitted_us = Time(cells[kSubmitted]);
-  record.started_us = Time(cells[kStarted]);
-  record.ended_us = Time(cells[kEnded]);
-  if (cells[kArray].size() > 2) {
-    if (auto array = ParseArraySpec(Bytes(cells[kArray]))) record.spec.array = std::move(*array);
-  }
-  return record;
+void ReadState(std::string_view cell, JobRecord& record) {
+  const std::string name = Bytes(cell);
+  const auto state = JobStateFromName(name);
+  record.state = state.value_or(JobState::kUnknown);
+  if (!state) record.raw_state = name;
+}
+
+void ReadArray(std::string_view cell, JobRecord& record) {
+  if (cell.size() <= 2) return;
+  if (auto array = ParseArraySpec(Bytes(cell))) record.spec.array = std::move(*array);
+}
+
+void ReadCommand(std::string_view cell, JobRecord& record) {
+  for (const std::string_view word : JsonElements(cell)) record.spec.command.push_back(Bytes(word));
+}
+
+// A column of the engine's lists and the place of its value.
+struct Column {
+  std::string_view name;
+  void (*read)(std::string_view cell, JobRecord& record);
+};
+
+constexpr Column kTableColumns[] = {
+    {"id", [](std::string_view cell, JobRecord& record) { record.spec.id = Bytes(cell); }},
+    {"user", [](std::string_view cell, JobRecord& record) { record.spec.user = Bytes(cell); }},
+    {"name", [](std::string_view cell, JobRecord& record) { record.spec.name = Bytes(cell); }},
+    {"state", ReadState},
+    {"reason", [](std::string_view cell, JobRecord& record) { record.reason = Bytes(cell); }},
+    {"attempt", [](std::string_view cell, JobRecord& record) { record.attempt = Number(cell, 0); }},
+    {"exit_status", [](std::string_view cell, JobRecord& record) { record.exit_status = Number(cell, -1); }},
+    {"argv", ReadCommand},
+    {"gpus", [](std::string_view cell, JobRecord& record) { record.spec.resources.gpus = Number(cell, 0); }},
+    {"nodes",
+     [](std::string_view cell, JobRecord& record) { record.spec.resources.nodes = Number(cell, 1); }},
+    {"submitted_us", [](std::string_view cell, JobRecord& record) { record.spec.submitted_us = Time(cell); }},
+    {"started_us", [](std::string_view cell, JobRecord& record) { record.started_us = Time(cell); }},
+    {"ended_us", [](std::string_view cell, JobRecord& record) { record.ended_us = Time(cell); }},
+    {"array", ReadArray},
+};
+
+constexpr Column kStoredColumns[] = {
+    {"id", [](std::string_view cell, JobRecord& record) { record.spec.id = Bytes(cell); }},
+    {"state", ReadState},
+    {"snapshot", [](std::string_view cell, JobRecord& record) { record.spec.snapshot = Bytes(cell); }},
+    {"environment", [](std::string_view cell, JobRecord& record) { record.spec.environment = Bytes(cell); }},
+};
+
+std::span<const Column> ColumnsOf(ListDetail detail) {
+  return detail == ListDetail::kStored ? std::span<const Column>(kStoredColumns)
+                                       : std::span<const Column>(kTableColumns);
 }
 
 tl::unexpected<Error> Unreadable() {
@@ -81,8 +88,11 @@ tl::unexpected<Error> Unreadable() {
 
 }  // namespace
 
-const std::string_view kBriefColumns =
-    R"(["id","user","name","state","reason","attempt","exit_status","argv","gpus","nodes","submitted_us","started_us","ended_us","array"])";
+std::string ListColumns(ListDetail detail) {
+  std::vector<std::string> names;
+  for (const Column& column : ColumnsOf(detail)) names.push_back(StrCat("\"", column.name, "\""));
+  return StrCat("[", Join(names, ","), "]");
+}
 
 Result<std::vector<JobRecord>> ReadRecords(std::string_view reply) {
   const std::string_view jobs = JsonMember(reply, "jobs");
@@ -95,15 +105,17 @@ Result<std::vector<JobRecord>> ReadRecords(std::string_view reply) {
   return records;
 }
 
-Result<std::vector<JobRecord>> ReadBriefRecords(std::string_view reply) {
+Result<std::vector<JobRecord>> ReadRows(std::string_view reply, ListDetail detail) {
   const std::string_view rows = JsonMember(reply, "rows");
   if (!rows.starts_with('[')) return Unreadable();
-  std::vector<JobRecord> records;
-  Cells cells, words;
-  for (const std::string_view row : JsonElements(rows)) {
-    JsonElements(row, &cells);
-    if (cells.size() != kColumns) return Unreadable();
-    records.push_back(BriefRecord(cells, &words));
+  const std::span<const Column> columns = ColumnsOf(detail);
+  const std::vector<std::string_view> lines = JsonElements(rows);
+  std::vector<JobRecord> records(lines.size());
+  std::vector<std::string_view> cells;
+  for (size_t row = 0; row < lines.size(); ++row) {
+    JsonElements(lines[row], &cells);
+    if (cells.size() != columns.size()) return Unreadable();
+    for (size_t i = 0; i < cells.size(); ++i) columns[i].read(cells[i], records[row]);
   }
   return records;
 }

@@ -2,10 +2,12 @@
 // Job records in the engine's replies.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "clusters/cluster.h"
 #include "model/job_record.h"
 
 namespace overcap {
@@ -13,9 +15,9 @@ namespace overcap {
 // Of `{"jobs": [record...]}`.
 Result<std::vector<JobRecord>> ReadRecords(std::string_view reply);
 
-// The `columns` that a brief list asks for, as JSON, and the records of `{"rows": [[...]...]}` that come
+// The `columns` that such a list asks for, as JSON, and the records of the `{"rows": [[...]...]}` that come
 // back.
-extern const std::string_view kBriefColumns;
-Result<std::vector<JobRecord>> ReadBriefRecords(std::string_view reply);
+std::string ListColumns(ListDetail detail);
+Result<std::vector<JobRecord>> ReadRows(std::string_view reply, ListDetail detail);
 
 }  // namespace overcap

@@ -49,8 +49,7 @@ void ClusterConformance::SetUp() {
 // Nothing may run on after a test.
 void ClusterConformance::TearDown() {
   if (cluster_ == nullptr) return;
-  const auto jobs =
-      cluster_->List({.states = {JobState::kHeld, JobState::kQueued, JobState::kRunning}, .user = {}});
+  const auto jobs = cluster_->List({.states = {JobState::kHeld, JobState::kQueued, JobState::kRunning}});
   ASSERT_TRUE(jobs) << jobs.error().message;
   ASSERT_OK(cluster_->Cancel(Ids(*jobs), "the test is over"));
   const auto ended = cluster_->Wait(Ids(*jobs), WaitUntil::kEnded, kLong);
@@ -124,7 +123,7 @@ TEST_P(ClusterConformance, SubmittingTwiceIsTheSameAsOnce) {
   EXPECT_EQ(Submit(spec), spec.id);
   const JobRecord job = Ended(spec.id);
   EXPECT_EQ(job.attempt, 1);
-  const auto all = cluster_->List({.states = {}, .user = {}, .all = true});
+  const auto all = cluster_->List({.all = true});
   ASSERT_TRUE(all);
   EXPECT_EQ(all->size(), 1u);
 }
@@ -142,7 +141,7 @@ TEST_P(ClusterConformance, PlanRefusesMoreGpusThanThereAreAndChangesNothing) {
   const auto plan = cluster_->Plan(spec);
   EXPECT_EQ(CodeOf(plan), ErrorCode::kUsage);
   EXPECT_NE(plan.error().message.find("asks for 1000 GPUs"), std::string::npos) << plan.error().message;
-  const auto all = cluster_->List({.states = {}, .user = {}, .all = true});
+  const auto all = cluster_->List({.all = true});
   ASSERT_TRUE(all);
   EXPECT_TRUE(all->empty());
 }
@@ -259,7 +258,7 @@ TEST_P(ClusterConformance, AnEndedJobHasAlsoStarted) {
 
 TEST_P(ClusterConformance, ListIsInTheOrderOfSubmission) {
   const std::string a = Submit(Spec({"true"})), b = Submit(Spec({"true"})), c = Submit(Spec({"true"}));
-  const auto all = cluster_->List({.states = {}, .user = {}, .all = true});
+  const auto all = cluster_->List({.all = true});
   ASSERT_TRUE(all) << all.error().message;
   EXPECT_EQ(Ids(*all), (std::vector<std::string>{a, b, c}));
 }
@@ -268,7 +267,7 @@ TEST_P(ClusterConformance, ListFilters) {
   const std::string good = Submit(Spec({"true"})), bad = Submit(Spec({"false"}));
   Ended(good);
   Ended(bad);
-  const auto failed = cluster_->List({.states = {JobState::kFailed}, .user = {}});
+  const auto failed = cluster_->List({.states = {JobState::kFailed}});
   ASSERT_TRUE(failed) << failed.error().message;
   EXPECT_EQ(Ids(*failed), std::vector<std::string>{bad});
   const auto mine = cluster_->List({.states = {}, .user = "tester"});
@@ -277,19 +276,18 @@ TEST_P(ClusterConformance, ListFilters) {
   const auto nobodys = cluster_->List({.states = {}, .user = "nobody"});
   ASSERT_TRUE(nobodys);
   EXPECT_TRUE(nobodys->empty());
-  const auto future =
-      cluster_->List({.states = {}, .user = {}, .since_us = NowUs() + 3'600'000'000, .all = true});
+  const auto future = cluster_->List({.since_us = NowUs() + 3'600'000'000, .all = true});
   ASSERT_TRUE(future);
   EXPECT_TRUE(future->empty());
 }
 
-TEST_P(ClusterConformance, ABriefListHasWhatATableShows) {
+TEST_P(ClusterConformance, AListForATableHasWhatATableShows) {
   JobSpec spec = Spec({"sh", "-c", "exit 3"});
   spec.name = "short";
   spec.resources.gpus = 1;
   Submit(spec);
   const JobRecord whole = Ended(spec.id);
-  const auto brief = cluster_->List({.states = {}, .user = {}, .brief = true});
+  const auto brief = cluster_->List({.detail = ListDetail::kTable});
   ASSERT_TRUE(brief) << brief.error().message;
   ASSERT_EQ(brief->size(), 1u);
   const JobRecord& job = brief->front();
@@ -304,6 +302,22 @@ TEST_P(ClusterConformance, ABriefListHasWhatATableShows) {
   EXPECT_EQ(job.attempt, 1);
   EXPECT_EQ(job.started_us, whole.started_us);
   EXPECT_EQ(job.ended_us, whole.ended_us);
+}
+
+TEST_P(ClusterConformance, AListForTheStoreNamesWhatItMustKeep) {
+  JobSpec spec = Spec({"true"});
+  spec.hold = true;
+  spec.workdir = "";
+  spec.snapshot = std::string(64, 'a');
+  spec.environment = std::string(64, 'b');
+  Submit(spec);
+  const auto list = cluster_->List({.all = true, .detail = ListDetail::kStored});
+  ASSERT_TRUE(list) << list.error().message;
+  ASSERT_EQ(list->size(), 1u);
+  EXPECT_EQ(list->front().spec.id, spec.id);
+  EXPECT_EQ(list->front().state, JobState::kHeld);
+  EXPECT_EQ(list->front().spec.snapshot, spec.snapshot);
+  EXPECT_EQ(list->front().spec.environment, spec.environment);
 }
 
 TEST_P(ClusterConformance, ResolveTakesSuffixesWholeIdsAndLast) {
