@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
+#include <utility>
 
 namespace overcap {
 namespace {
@@ -35,10 +35,8 @@ std::vector<char> KeptGpus(const Shape& shape, const Pool& pool, const Pool& by_
 
 std::optional<Reservation> Reserve(const Shape& shape, const Pool& pool, std::vector<Use> uses,
                                    int64_t now_us) {
-  std::sort(uses.begin(), uses.end(), [&](const Use& a, const Use& b) {
-    return std::tuple(EndOf(a, now_us), a.started_us, a.allocation->node, a.allocation->gpus,
-                      a.allocation->cpus) < std::tuple(EndOf(b, now_us), b.started_us, b.allocation->node,
-                                                       b.allocation->gpus, b.allocation->cpus);
+  std::stable_sort(uses.begin(), uses.end(), [&](const Use& a, const Use& b) {
+    return std::pair(EndOf(a, now_us), a.started_us) < std::pair(EndOf(b, now_us), b.started_us);
   });
   Pool by_then = pool;
   int64_t at = now_us;

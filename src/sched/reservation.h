@@ -24,7 +24,8 @@ struct Use {
   int64_t started_us = 0;
 };
 
-// Nothing: the shape would not fit even when all of `uses` had ended.
+// Nothing: the shape would not fit even when all of `uses` had ended. Of uses that end and began at the same
+// time the one that is named first is taken to end first.
 std::optional<Reservation> Reserve(const Shape& shape, const Pool& pool, std::vector<Use> uses,
                                    int64_t now_us);
 

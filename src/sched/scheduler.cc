@@ -150,10 +150,21 @@ std::optional<Reservation> Scheduler::ReserveFor(const KnownShape& shape, int64_
   return Reserve(shape.shape, pool_, std::move(uses), now_us);
 }
 
+// What was started may let the reservation move to GPUs that are in use until then, and so make room for
+// more: goes round until nothing starts.
 std::vector<Start> Scheduler::Pass(int64_t now_us) {
   std::vector<Start> starts;
-  if (!changed_ || lines_.empty()) return starts;
-  ++pass_;
+  size_t before = 0;
+  while (changed_ && !lines_.empty()) {
+    Round(now_us, &starts);
+    changed_ = starts.size() > before;
+    before = starts.size();
+  }
+  return starts;
+}
+
+void Scheduler::Round(int64_t now_us, std::vector<Start>* starts) {
+  ++round_;
   const auto after = [](const Line* a, const Line* b) { return Precedes(*b, *a); };
   std::vector<Line*> heap;
   for (auto& [name, line] : lines_) heap.push_back(&line);
@@ -164,10 +175,10 @@ std::vector<Start> Scheduler::Pass(int64_t now_us) {
     Line* line = heap.back();
     heap.pop_back();
     KnownShape* shape = line->shape;
-    if (shape->blocked == pass_) continue;
+    if (shape->blocked == round_) continue;
     auto place = pool_.Place(shape->shape, now_us, kept ? &*kept : nullptr);
-    if (!place) {  // what is free only shrinks during a pass, so nothing of this shape fits any more
-      shape->blocked = pass_;
+    if (!place) {  // what is free only shrinks during a round, so nothing of this shape fits any more
+      shape->blocked = round_;
       if (!kept) kept = ReserveFor(*shape, now_us);
       continue;
     }
@@ -177,13 +188,11 @@ std::vector<Start> Scheduler::Pass(int64_t now_us) {
     }
     const uint64_t key = line->jobs.begin()->second;
     const bool line_ends = line->jobs.size() == 1 && jobs_.at(key).wanted == 1;
-    starts.push_back(Begin(key, std::move(*place), now_us));
+    starts->push_back(Begin(key, std::move(*place), now_us));
     if (line_ends) continue;  // and the line is gone
     heap.push_back(line);
     std::push_heap(heap.begin(), heap.end(), after);
   }
-  changed_ = false;
-  return starts;
 }
 
 Result<void> Scheduler::Fits(const Resources& resources) const {

@@ -92,7 +92,7 @@ class Scheduler {
     Shape shape;
     uint64_t id = 0;       // order of appearance
     size_t users = 0;      // jobs and allocations
-    uint64_t blocked = 0;  // the pass in which it was found not to fit
+    uint64_t blocked = 0;  // the round in which it was found not to fit
   };
   struct Job {
     uint64_t seq = 0;
@@ -123,6 +123,7 @@ class Scheduler {
   void PutInLine(uint64_t key, const Job& job);
   void TakeOutOfLine(uint64_t key, const Job& job);
   void SetWanted(uint64_t key, Job* job, int wanted);
+  void Round(int64_t now_us, std::vector<Start>* starts);
   Start Begin(uint64_t key, Allocation allocation, int64_t now_us);
   std::optional<Reservation> ReserveFor(const KnownShape& shape, int64_t now_us) const;
   std::string Missing(const Shape& shape) const;
@@ -135,7 +136,7 @@ class Scheduler {
   std::map<std::pair<uint64_t, int>, Held> uses_;   // by (key, slot)
   size_t queued_ = 0;
   uint64_t next_shape_id_ = 1;
-  uint64_t pass_ = 0;
+  uint64_t round_ = 0;
   bool changed_ = true;  // since the last pass; time alone never lets anything start
 };
 

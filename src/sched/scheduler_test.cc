@@ -118,6 +118,35 @@ TEST(SchedulerTest, WithoutTimeLimitsWhatBecomesFreeIsKeptForTheFirstJob) {
   EXPECT_EQ(Started(&scheduler), "5:0[1,3]");
 }
 
+// Small jobs arrive for ever, each runs for one second after those of the second before.
+int64_t SecondsUntilALargeJobStarts(int64_t limit_of_small, int64_t limit_given) {
+  Scheduler scheduler = On(MakeMachine(4));
+  constexpr uint64_t kLarge = 1'000'000;
+  std::vector<Start> runs;
+  uint64_t key = 0;
+  for (int64_t second = 0; second < 1000; ++second) {
+    for (const Start& run : runs) {
+      if (run.key % 2 == static_cast<uint64_t>(second % 2)) scheduler.Release(run.key, run.slot);
+    }
+    std::erase_if(runs, [&](const Start& run) { return run.key % 2 == static_cast<uint64_t>(second % 2); });
+    for (int i = 0; i < 4; ++i)
+      scheduler.Enqueue({++key, key + (second > 10 ? kLarge : 0), 0, Gpus(1, limit_of_small), 1, 0});
+    if (second == 10) scheduler.Enqueue({kLarge, kLarge, 0, Gpus(4, limit_given), 1, 0});
+    for (Start& start : scheduler.Pass(second * kSecond)) {
+      if (start.key == kLarge) return second;
+      runs.push_back(std::move(start));
+    }
+  }
+  return -1;
+}
+
+TEST(SchedulerTest, AStreamOfSmallJobsStarvesNoLargeOne) {
+  for (const int64_t limit_of_small : {0, 1, 2, 50}) {
+    for (const int64_t limit_given : {0, 5})
+      EXPECT_GT(SecondsUntilALargeJobStarts(limit_of_small, limit_given), 10);
+  }
+}
+
 TEST(SchedulerTest, AJobThatCanNeverRunHoldsNobodyUp) {
   Scheduler scheduler = On(MakeMachine(2));
   Submit(&scheduler, 1, Gpus(3));
