@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one list of configuration keys: it drives checking, `config show` and the manual.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "control/config.h"
+
+namespace overcap {
+
+enum class ConfigType { kName, kCount, kSwitch, kDuration, kBytes, kGpus };
+std::string_view ConfigTypeName(ConfigType type);  // "a whole number", for messages and the manual
+
+// The place in a Config that a key sets; which one is in it follows from the type.
+using ConfigField =
+    std::variant<std::string*, int*, int64_t*, bool*, std::optional<std::vector<GpuDeclaration>>*>;
+
+struct ConfigKey {
+  std::string_view path;  // "defaults.gpus"; '*' stands for the name of a cluster: "clusters.*.cpus"
+  ConfigType type;
+  int64_t min, max;              // of numbers; min 0 of durations and sizes allows "none"
+  std::string_view description;  // one line
+  ConfigField (*field)(Config& config, const std::string& name);  // `name` is what '*' stands for
+};
+
+std::span<const ConfigKey> ConfigKeys();
+
+// "clusters.*.cpus" and "big" -> "clusters.big.cpus".
+std::string ConfigPath(const ConfigKey& key, std::string_view name);
+
+// Takes the text of a value; the error's message has no file and line yet ("must be ..., not 'x'").
+Result<void> SetFromText(const ConfigKey& key, const ConfigField& field, const std::string& text);
+
+// The value as a file would say it.
+std::string ShowValue(const ConfigKey& key, const ConfigField& field);
+
+// Every effective value, in the order of the table; clusters by name.
+struct EffectiveValue {
+  std::string path;
+  std::string value;
+  std::string file;  // "": the default
+  int line = 0;
+  ConfigType type;
+  std::string_view description;
+};
+std::vector<EffectiveValue> EffectiveValues(const Config& config);
+
+}  // namespace overcap

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/config.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "control/config_schema.h"
+#include "sys/random.h"
+
+namespace overcap {
+namespace {
+
+constexpr std::string_view kWhole = R"(# everything at once
+cluster: big
+clusters:
+  local:
+    gpus: [{type: a40, count: 4, memory: 48G}, {type: rtx_6000}]
+    cpus: 64
+    mem: 512G
+  big: {driver: local}
+defaults: {gpus: 2, cpus: 4, mem: 1.5G, time: 1h30m, requeue: yes, max_restarts: 3, ranks_per_node: 8}
+code: {max_bytes_warn: 2G, max_files_warn: 5000}
+jobs: {grace: 30s}
+retention:
+  age: 7d
+  size: none
+)";
+
+// The error of a text, or "fine".
+std::string ErrorOf(std::string_view text) {
+  Config config;
+  const auto applied = ApplyConfigText(text, "overcap.yaml", &config);
+  if (applied) return "fine";
+  return applied.error().hint.empty() ? applied.error().message
+                                      : StrCat(applied.error().message, " | ", applied.error().hint);
+}
+
+class TempFolder {
+ public:
+  TempFolder() {
+    char name[] = "/tmp/overcap-config-XXXXXX";
+    path_ = mkdtemp(name);
+  }
+  ~TempFolder() { std::filesystem::remove_all(path_); }
+  std::string Write(const std::string& name, std::string_view text) const {
+    const std::filesystem::path path = std::filesystem::path(path_) / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+    return path.string();
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+ConfigPlaces PlacesIn(const TempFolder& temp, const std::string& folder) {
+  ConfigPlaces places;
+  places.folder = temp.path() + folder;
+  places.user_file = temp.path() + "/home/overcap.yaml";
+  places.system_file = temp.path() + "/etc/overcap.yaml";
+  return places;
+}
+
+TEST(Config, EveryKeyReachesItsField) {
+  Config config;
+  ASSERT_TRUE(ApplyConfigText(kWhole, "overcap.yaml", &config));
+  EXPECT_EQ(config.cluster, "big");
+  const ClusterConfig& local = config.clusters.at("local");
+  const std::vector<GpuDeclaration> gpus = {{"a40", 4, int64_t{48} << 30}, {"rtx_6000", 1, 0}};
+  EXPECT_EQ(local.gpus, gpus);
+  EXPECT_EQ(local.cpus, 64);
+  EXPECT_EQ(local.mem_bytes, int64_t{512} << 30);
+  EXPECT_EQ(config.clusters.at("big").gpus, std::nullopt);
+  EXPECT_EQ(config.defaults.gpus, 2);
+  EXPECT_EQ(config.defaults.cpus, 4);
+  EXPECT_EQ(config.defaults.mem_bytes, int64_t{3} << 29);
+  EXPECT_EQ(config.defaults.time_seconds, 5400);
+  EXPECT_TRUE(config.defaults.requeue);
+  EXPECT_EQ(config.defaults.max_restarts, 3);
+  EXPECT_EQ(config.defaults.ranks_per_node, 8);
+  EXPECT_EQ(config.code.max_bytes_warn, int64_t{2} << 30);
+  EXPECT_EQ(config.code.max_files_warn, 5000);
+  EXPECT_EQ(config.jobs.grace_seconds, 30);
+  EXPECT_EQ(config.retention.age_seconds, 7 * 86400);
+  EXPECT_EQ(config.retention.size_bytes, 0);
+}
+
+TEST(Config, WhatIsWrongIsSaidWithFileAndLine) {
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {"", "fine"},
+      {"# nothing\n", "fine"},
+      {"---\n", "fine"},
+      {"---\ncluster: a\n...\n", "fine"},
+      {"defaults:\n", "fine"},
+      {"clusters: {local: {gpus: []}}\n", "fine"},
+      {"\n\nclutsers: {}\n", "overcap.yaml:3: unknown key 'clutsers' | did you mean 'clusters'?"},
+      {"defaults:\n  gpu: 1\n", "overcap.yaml:2: unknown key 'gpu' in 'defaults' | did you mean 'gpus'?"},
+      {"clusters:\n  local:\n    gpu: 1\n",
+       "overcap.yaml:3: unknown key 'gpu' in 'clusters.local' | did you mean 'gpus'?"},
+      {"xyzzy: 1\n",
+       "overcap.yaml:1: unknown key 'xyzzy' | one of: cluster, clusters, code, defaults, jobs, retention"},
+      {"defaults:\n  gpus: many\n", "overcap.yaml:2: 'defaults.gpus' must be a whole number, not 'many'"},
+      {"defaults:\n  gpus: -1\n", "overcap.yaml:2: 'defaults.gpus' must be at least 0, not -1"},
+      {"defaults:\n  gpus: 1e3\n", "overcap.yaml:2: 'defaults.gpus' must be a whole number, not '1e3'"},
+      {"defaults: {cpus: 99999999}\n",
+       "overcap.yaml:1: 'defaults.cpus' must be at most 1000000, not 99999999"},
+      {"defaults:\n  time: soon\n",
+       "overcap.yaml:2: 'defaults.time' must be a duration like 90s, 30m or 4h, not 'soon' | write it like "
+       "90s, 30m, 4h, 2d or 1-12:00:00"},
+      {"defaults:\n  requeue: maybe\n",
+       "overcap.yaml:2: 'defaults.requeue' must be true or false, not 'maybe'"},
+      {"code: {max_bytes_warn: none}\n",
+       "overcap.yaml:1: 'code.max_bytes_warn' must be a size like 16G, not 'none' | write it like 512M, 16G "
+       "or 1.5T"},
+      {"defaults: 5\n", "overcap.yaml:1: 'defaults' must have keys below it"},
+      {"- a\n", "overcap.yaml:1: must be 'key: value' lines"},
+      {"cluster: {a: b}\n", "overcap.yaml:1: 'cluster' must be a name of letters, digits, '.', '_' and '-'"},
+      {"\ncluster:\n", "overcap.yaml:2: 'cluster' has no value"},
+      {"clusters: {a/b: {}}\n", "overcap.yaml:1: 'a/b' must be a name of letters, digits, '.', '_' and '-'"},
+      {"cluster: a\ncluster: b\n", "overcap.yaml:2: key 'cluster' stands here a second time"},
+      {"[a]: b\n", "overcap.yaml:1: a key must be a word"},
+      {"clusters: {local: {gpus: 4}}\n",
+       "overcap.yaml:1: 'gpus' must be a list | write [{type: a40, count: 4}]"},
+      {"clusters:\n  local:\n    gpus:\n      - typ: a40\n",
+       "overcap.yaml:4: unknown key 'typ' in 'gpus' | did you mean 'type'?"},
+      {"clusters: {local: {gpus: [{count: 2}]}}\n",
+       "overcap.yaml:1: each of 'gpus' needs a 'type' | write {type: a40, count: 4}"},
+      {"clusters: {local: {gpus: [{type: a40, count: 0}]}}\n",
+       "overcap.yaml:1: 'count' of 'gpus' must be at least 1, not 0"},
+      {"clusters: {local: {gpus: [a40]}}\n",
+       "overcap.yaml:1: each of 'gpus' must be like {type: a40, count: 4}"},
+      {"cluster: a\n---\nb: 2\n", "overcap.yaml:2: something stands behind the end of the document"},
+  };
+  for (const auto& [text, expected] : table) EXPECT_EQ(ErrorOf(text), expected) << text;
+}
+
+TEST(Config, BrokenYamlIsSaidWithItsLine) {
+  const std::string error = ErrorOf("cluster: local\nclusters: {local: [\n");
+  EXPECT_TRUE(error.starts_with("overcap.yaml:3: ")) << error;
+  EXPECT_TRUE(error.ends_with(" | the file is no valid YAML")) << error;
+}
+
+TEST(Config, ANearerFileWinsKeyByKey) {
+  const TempFolder temp;
+  const std::string near = temp.Write("work/overcap.yaml", "defaults: {gpus: 1}\n");
+  const std::string user = temp.Write("home/overcap.yaml", "\ndefaults: {gpus: 2, cpus: 2}\n");
+  const std::string system =
+      temp.Write("etc/overcap.yaml", "\n\ndefaults: {gpus: 3, cpus: 3, max_restarts: 3}\n");
+  temp.Write("work/deep/er/x", "");
+  const auto config = LoadConfig(PlacesIn(temp, "/work/deep/er"));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->defaults.gpus, 1);
+  EXPECT_EQ(config->defaults.cpus, 2);
+  EXPECT_EQ(config->defaults.max_restarts, 3);
+  EXPECT_EQ(config->files, (std::vector<std::string>{near, user, system}));
+  const ConfigSetting& cpus = config->settings.at("defaults.cpus");
+  EXPECT_EQ(StrCat(cpus.file, ":", cpus.line), user + ":2");
+}
+
+TEST(Config, ANamedFileStandsForTheNearestOne) {
+  const TempFolder temp;
+  temp.Write("work/overcap.yaml", "defaults: {gpus: 1}\n");
+  temp.Write("home/overcap.yaml", "defaults: {cpus: 2}\n");
+  ConfigPlaces places = PlacesIn(temp, "/work");
+  places.named_file = temp.Write("other.yaml", "defaults: {gpus: 9}\n");
+  const auto config = LoadConfig(places);
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->defaults.gpus, 9);
+  EXPECT_EQ(config->defaults.cpus, 2);
+  places.named_file = temp.path() + "/missing.yaml";
+  EXPECT_EQ(LoadConfig(places).error().code, ErrorCode::kNotFound);
+}
+
+TEST(Config, AWrongValueIsAnErrorAlsoWhereANearerFileWins) {
+  const TempFolder temp;
+  temp.Write("work/overcap.yaml", "defaults: {gpus: 1}\n");
+  const std::string user = temp.Write("home/overcap.yaml", "defaults: {gpus: many}\n");
+  const auto config = LoadConfig(PlacesIn(temp, "/work"));
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().message, user + ":1: 'defaults.gpus' must be a whole number, not 'many'");
+}
+
+TEST(Config, FilesThatAreNoFilesAreErrors) {
+  const TempFolder temp;
+  std::filesystem::create_directories(temp.path() + "/work/overcap.yaml");
+  const auto config = LoadConfig(PlacesIn(temp, "/work"));
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().message,
+            StrCat("cannot read '", temp.path(), "/work/overcap.yaml': Is a directory"));
+}
+
+TEST(Config, ADefaultClusterThatIsNotThereIsAnError) {
+  const TempFolder temp;
+  temp.Write("work/overcap.yaml", "# a comment\ncluster: bog\nclusters: {big: {driver: local}}\n");
+  const auto config = LoadConfig(PlacesIn(temp, "/work"));
+  ASSERT_FALSE(config);
+  EXPECT_TRUE(config.error().message.ends_with("overcap.yaml:2: 'clusters' has no 'bog'"))
+      << config.error().message;
+  EXPECT_EQ(config.error().hint, "there is: big, local");
+}
+
+TEST(Config, NoFilesAreTheDefaults) {
+  const TempFolder temp;
+  const auto config = LoadConfig(PlacesIn(temp, ""));
+  ASSERT_TRUE(config);
+  EXPECT_TRUE(config->settings.empty());
+  for (const EffectiveValue& value : EffectiveValues(*config)) EXPECT_EQ(value.file, "") << value.path;
+}
+
+TEST(Config, ShownValuesAreReadBackAsTheSame) {
+  Config config;
+  ASSERT_TRUE(ApplyConfigText(kWhole, "overcap.yaml", &config));
+  for (const ConfigKey& key : ConfigKeys()) {
+    if (key.type == ConfigType::kGpus) continue;
+    const ConfigField field = key.field(config, "local");
+    const std::string shown = ShowValue(key, field);
+    ASSERT_TRUE(SetFromText(key, field, shown)) << key.path;
+    EXPECT_EQ(ShowValue(key, field), shown) << key.path;
+  }
+}
+
+TEST(Config, AFileWithAnErrorChangesNothing) {
+  Config config;
+  ASSERT_FALSE(ApplyConfigText("defaults: {gpus: 7}\nxyzzy: 1\n", "overcap.yaml", &config));
+  EXPECT_EQ(config.defaults.gpus, 0);
+  EXPECT_TRUE(config.settings.empty());
+}
+
+// Cut off anywhere, or with bytes changed, a file is taken or refused with its line; nothing else may happen.
+void ExpectTakenOrRefused(const std::string& text) {
+  Config config;
+  const auto applied = ApplyConfigText(text, "overcap.yaml", &config);
+  if (!applied) {
+    EXPECT_EQ(applied.error().code, ErrorCode::kUsage);
+    EXPECT_TRUE(applied.error().message.starts_with("overcap.yaml:")) << applied.error().message;
+  }
+}
+
+TEST(Config, TruncatedFilesAreTakenOrRefused) {
+  for (size_t size = 0; size <= kWhole.size(); ++size)
+    ExpectTakenOrRefused(std::string(kWhole.substr(0, size)));
+}
+
+TEST(Config, MutatedFilesAreTakenOrRefused) {
+  constexpr std::string_view kOdd =
+      "{}[]:,-#&*!|>'\"%@`?~<\\\n\t \0\x80\xff"
+      "09azAZ";
+  SeededRandom random(20260101);
+  for (int round = 0; round < 3000; ++round) {
+    std::string text(kWhole);
+    for (uint64_t change = 1 + random.Below(6); change > 0; --change) {
+      const size_t at = random.Below(text.size());
+      const char odd = kOdd[random.Below(kOdd.size())];
+      switch (random.Below(3)) {
+        case 0:
+          text[at] = odd;
+          break;
+        case 1:
+          text.insert(at, 1 + random.Below(3), odd);
+          break;
+        default:
+          text.erase(at, 1 + random.Below(8));
+      }
+    }
+    ExpectTakenOrRefused(text);
+  }
+}
+
+TEST(Config, DeepAndCircularDocumentsAreRefused) {
+  EXPECT_NE(ErrorOf(std::string(100'000, '[')), "fine");
+  EXPECT_NE(ErrorOf("clusters: &a {local: *a}\n"), "fine");
+  EXPECT_NE(ErrorOf("clusters: {local: {gpus: &a [*a]}}\n"), "fine");
+}
+
+}  // namespace
+}  // namespace overcap
