@@ -42,12 +42,6 @@ bool FailAt(Child* child, Stage stage, int item = 0) {
   return false;
 }
 
-void DefaultSignals() {
-  struct sigaction action = {};
-  action.sa_handler = SIG_DFL;
-  for (int sig = 1; sig < NSIG; ++sig) sigaction(sig, &action, nullptr);
-}
-
 bool JoinCgroups(Child* child) {
   const auto& files = child->request->cgroup_procs;
   for (size_t i = 0; i < files.size(); ++i) {
@@ -93,7 +87,7 @@ int RunChild(void* arg) {
     prctl(PR_SET_PDEATHSIG, child->request->parent_death_signal);
     if (getppid() != child->parent) _exit(127);  // the parent died before that
   }
-  if (child->request->default_signals) DefaultSignals();
+  if (child->request->default_signals) SetDefaultSignals();
   sigprocmask(SIG_SETMASK, &child->mask, nullptr);
   execve(child->program, child->argv.data(), child->env.data());
   FailAt(child, Stage::kExec);
@@ -192,6 +186,12 @@ std::string_view PathOf(const std::vector<std::string>& env) {
     if (entry.starts_with("PATH=")) return entry.substr(5);
   }
   return "/usr/local/bin:/usr/bin:/bin";
+}
+
+void SetDefaultSignals() {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  for (int sig = 1; sig < NSIG; ++sig) sigaction(sig, &action, nullptr);
 }
 
 Result<Spawned> Spawn(const SpawnRequest& request) {

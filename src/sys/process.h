@@ -55,6 +55,10 @@ Result<std::string> ResolveProgram(std::string_view argv0, std::string_view path
 // The PATH in `env`, or the one that programs use when there is none.
 std::string_view PathOf(const std::vector<std::string>& env);
 
+// Sets every signal of this process to its default: what a program inherits as ignored, its children would
+// too.
+void SetDefaultSignals();
+
 // How a process ended.
 struct ProcessEnd {
   int exit_status = -1;  // its own; 128 + signal when it died by one

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/proc_table.h"
 #include "sys/testing/in_child.h"
 #include "sys/testing/temp_folder.h"
 
@@ -82,7 +83,7 @@ class SupervisorTest : public testing::Test {
 
   bool IsGone(const std::string& pid_file) const {
     const auto pid = ParseInt(Trim(ReadAll(folder_ / pid_file)));
-    return pid && kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH;
+    return pid && !Identify(static_cast<pid_t>(*pid));
   }
 
   TempFolder folder_;

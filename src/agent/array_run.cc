@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/array_run.h"
+
+#include <unistd.h>
+
+#include "agent/ending.h"
+#include "base/text.h"
+#include "model/agent_report.h"
+
+namespace overcap {
+namespace {
+
+constexpr int64_t kSyncUs = 1'000'000;
+constexpr int64_t kRoomPauseUs = 1'000'000;
+constexpr int kRoomTries = 600;
+constexpr int64_t kTaskBytes = 2048;  // more than the lines of one task need
+
+}  // namespace
+
+ArrayRun::ArrayRun(const JobSpec& spec, const AgentOptions& options, const AttemptFolder& attempt,
+                   const Clock& clock, Supervisor* supervisor, ReportFile* report, RankGroup* ranks)
+    : spec_(spec),
+      retry_tasks_(options.retry_tasks),
+      attempt_(attempt),
+      clock_(clock),
+      supervisor_(*supervisor),
+      report_(*report),
+      ranks_(*ranks),
+      synced_us_(clock.MonotonicUs()) {}
+
+Ending ArrayRun::Run(TaskCounter counter) {
+  report_.Write(StartedLine(clock_.WallUs(), {}, ranks_.MasterPort()));
+  while (!supervisor_.CancelRequested()) {
+    if (supervisor_.DrainRequested()) return {JobState::kSucceeded, 0, 0, -1, "drained"};
+    if (!MakeRoom()) return CannotRun("the disk is full: no task was taken");
+    const bool again = retried_ < retry_tasks_.size();
+    const std::optional<int> task = NextTask(&counter);
+    if (!task) return {JobState::kSucceeded, 0, 0, -1, ""};
+    const Ending ending = RunTask(*task, again ? FirstFreeTry(*task) : 1);
+    if (ending.state == JobState::kCancelled) return ending;
+    SyncSometimes();
+  }
+  return {JobState::kCancelled, -1, 0, -1, ""};
+}
+
+std::optional<int> ArrayRun::NextTask(TaskCounter* counter) {
+  if (retried_ < retry_tasks_.size()) return retry_tasks_[retried_++];
+  const int64_t position = counter->Take();
+  if (position >= spec_.array.Count()) return std::nullopt;
+  return spec_.array.IndexAt(static_cast<int>(position));
+}
+
+Ending ArrayRun::RunTask(int task, int first_try) {
+  task_ = task;
+  for (int attempt = first_try;; ++attempt) {
+    const Ending ending = RunTry(task, attempt);
+    const bool again = ending.state == JobState::kFailed && attempt - first_try < spec_.max_restarts;
+    if (!again || supervisor_.CancelRequested()) return ending;
+    (void)report_.Reserve(kTaskBytes);  // where it fails the room of the ending is used
+  }
+}
+
+// The line of the end waits for the next one, which comes at once: two lines, one write.
+Ending ArrayRun::RunTry(int task, int attempt) {
+  std::vector<std::string> logs;
+  for (size_t rank = 0; rank < ranks_.Size(); ++rank) {
+    logs.push_back(attempt_.TaskLog(task, attempt, static_cast<int>(rank)));
+  }
+  report_.Write(TaskStartLine(clock_.WallUs(), task, attempt));
+  ranks_.NameTask(task, attempt);
+  Ending ending = ranks_.Run(logs, this);
+  report_.Queue(TaskEndLine(clock_.WallUs(), task, attempt, ending));
+  return ending;
+}
+
+// A task that is given again was begun by an agent that is gone; its logs are kept.
+int ArrayRun::FirstFreeTry(int task) const {
+  int attempt = 1;
+  while (access(attempt_.TaskLog(task, attempt, 0).c_str(), F_OK) == 0) ++attempt;
+  return attempt;
+}
+
+// No task is begun whose end could not be written.
+bool ArrayRun::MakeRoom() {
+  for (int i = 0; i < kRoomTries; ++i) {
+    if (report_.Reserve(kTaskBytes)) return true;
+    report_.Write("");
+    supervisor_.Pause(kRoomPauseUs);
+    if (supervisor_.CancelRequested()) return true;
+  }
+  return false;
+}
+
+void ArrayRun::SyncSometimes() {
+  const int64_t now = clock_.MonotonicUs();
+  if (now - synced_us_ < kSyncUs) return;
+  report_.Write("");
+  report_.Sync();
+  synced_us_ = clock_.MonotonicUs();
+}
+
+void ArrayRun::OnNote(const std::string& text) {
+  report_.WriteIfRoom(NoteLine(clock_.WallUs(), StrCat("task ", task_, ": ", text)));
+}
+
+}  // namespace overcap

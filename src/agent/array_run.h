@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/attempt_folder.h"
+#include "agent/rank_group.h"
+#include "agent/report_file.h"
+#include "agent/task_counter.h"
+#include "sys/clock.h"
+
+namespace overcap {
+
+// Takes tasks of an array, one at a time, until none is left or it is told to stop.
+class ArrayRun : public GroupObserver {
+ public:
+  ArrayRun(const JobSpec& spec, const AgentOptions& options, const AttemptFolder& attempt, const Clock& clock,
+           Supervisor* supervisor, ReportFile* report, RankGroup* ranks);
+
+  Ending Run(TaskCounter counter);
+
+  void OnStarted(const std::vector<pid_t>&) override {}
+  void OnMemberEnd(int, const ProcessEnd&) override {}
+  void OnNote(const std::string& text) override;
+
+ private:
+  std::optional<int> NextTask(TaskCounter* counter);
+  Ending RunTask(int task, int first_try);
+  Ending RunTry(int task, int attempt);
+  int FirstFreeTry(int task) const;
+  bool MakeRoom();
+  void SyncSometimes();
+
+  const JobSpec& spec_;
+  std::vector<int> retry_tasks_;
+  const AttemptFolder& attempt_;
+  const Clock& clock_;
+  Supervisor& supervisor_;
+  ReportFile& report_;
+  RankGroup& ranks_;
+  size_t retried_ = 0;
+  int task_ = -1;
+  int64_t synced_us_;
+};
+
+}  // namespace overcap

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/code_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "snapshot/materialise.h"
+#include "sys/posix_files.h"
+
+namespace overcap {
+namespace {
+
+constexpr int kLockTries = 120'000;
+constexpr int64_t kLockPauseUs = 5'000;
+
+Result<Fd> LockFolder(const std::string& path, Supervisor* supervisor) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return Fail(ErrnoError(errno, StrCat("cannot open '", path, "'")));
+  for (int i = 0; i < kLockTries; ++i) {
+    if (flock(fd.Get(), LOCK_EX | LOCK_NB) == 0) return fd;
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      return Fail(ErrnoError(errno, StrCat("cannot lock '", path, "'")));
+    if (supervisor->CancelRequested())
+      return Fail(ErrorCode::kConflict, "cancelled while the code was copied");
+    supervisor->Pause(kLockPauseUs);
+  }
+  return Fail(ErrorCode::kUnavailable, StrCat("'", path, "' was locked by another agent for too long"));
+}
+
+Result<void> CopyShared(const std::string& tree, const AttemptFolder& attempt, const SnapshotStore& store,
+                        Supervisor* supervisor) {
+  PosixFiles files;
+  if (files.Exists(attempt.Code())) return {};
+  OC_TRY(lock, LockFolder(attempt.Path(), supervisor));
+  if (files.Exists(attempt.Code())) return {};
+  OC_TRY_VOID(Materialise(store, tree, attempt.Code()));  // appears complete or not at all
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> PrepareFolder(const JobSpec& spec, const AttemptFolder& attempt,
+                                  const SnapshotStore& store, Supervisor* supervisor) {
+  std::string folder = spec.workdir;
+  if (!spec.snapshot.empty()) {
+    if (spec.array.empty()) {
+      OC_TRY_VOID(Materialise(store, spec.snapshot, attempt.Code()));
+    } else {
+      OC_TRY_VOID(CopyShared(spec.snapshot, attempt, store, supervisor));
+    }
+    const bool top = spec.workdir.empty() || spec.workdir == ".";
+    folder = top ? attempt.Code() : StrCat(attempt.Code(), "/", spec.workdir);
+  }
+  struct stat info;
+  if (stat(folder.c_str(), &info) != 0)
+    return Fail(ErrnoError(errno, StrCat("cannot start in folder '", folder, "'")));
+  if (!S_ISDIR(info.st_mode))
+    return Fail(ErrorCode::kUsage, StrCat("'", folder, "' is no folder to start in"));
+  return folder;
+}
+
+}  // namespace overcap

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "agent/attempt_folder.h"
+#include "base/result.h"
+#include "model/job_spec.h"
+#include "snapshot/store.h"
+#include "sys/supervisor.h"
+
+namespace overcap {
+
+// Makes the attempt's copy of the captured code, if the job has any, and returns the folder in which its
+// ranks start. The agents of an array share one copy: the first makes it, the others wait for it (kConflict
+// when `supervisor` is told to stop meanwhile).
+Result<std::string> PrepareFolder(const JobSpec& spec, const AttemptFolder& attempt,
+                                  const SnapshotStore& store, Supervisor* supervisor);
+
+}  // namespace overcap

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace overcap {
+
+// What the agent of one slot is told on its command line; the rest stands in the job's folder.
+struct AgentOptions {
+  std::string job_dir;    // <root>/jobs/<id>
+  std::string store_dir;  // <root>/store
+  int attempt = 1;
+  int slot = 0;
+  std::vector<int> gpus;         // what its ranks may see
+  std::vector<int> cpus;         // what they may run on; empty: all
+  std::vector<int> retry_tasks;  // arrays: tasks (by index) to run before any new one
+  int64_t grace_seconds = 10;    // between TERM and KILL
+  bool cgroups = true;           // false: limits are kept by looking, as on machines that give us no group
+  bool operator==(const AgentOptions&) const = default;
+};
+
+// `--job DIR --store DIR --attempt N --slot S --gpus 0,1 --cpus 0-3 [--retry-tasks 17,18] [--grace 10]
+// [--cgroups no]`, also // `--flag=value`; an empty list means none. kUsage names the flag.
+Result<AgentOptions> ParseAgentOptions(const std::vector<std::string>& args);
+
+// "0-3,8" -> {0,1,2,3,8}; "" -> {}.
+Result<std::vector<int>> ParseIndexList(std::string_view text);
+
+}  // namespace overcap

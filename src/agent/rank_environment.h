@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/options.h"
+#include "model/job_spec.h"
+
+namespace overcap {
+
+// Where the ranks of an attempt stand.
+struct RankSetting {
+  std::string folder;  // where they start
+  int master_port = 0;
+};
+
+// The whole environment of one rank of the first node, NAME=VALUE: `blob` (NUL-separated, the submitter's)
+// under what Overcap says about the job. For arrays the variables of the task are the last ones, see
+// SetTask().
+std::vector<std::string> RankEnvironment(std::string_view blob, const JobSpec& spec,
+                                         const AgentOptions& options, const RankSetting& setting, int rank);
+
+// Names the task, in an environment that RankEnvironment made for an array.
+void SetTask(std::vector<std::string>* environment, int task, int attempt);
+
+}  // namespace overcap

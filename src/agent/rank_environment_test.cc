@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/rank_environment.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+namespace overcap {
+namespace {
+
+JobSpec TwoRanks() {
+  JobSpec spec;
+  spec.id = "ada_1700000000_0000000a";
+  spec.resources.ranks_per_node = 2;
+  return spec;
+}
+
+std::string BlobOf(const std::vector<std::string>& entries) {
+  std::string blob;
+  for (const std::string& entry : entries) blob += entry + '\0';
+  return blob;
+}
+
+TEST(RankEnvironment, SaysWhereTheRankStands) {
+  AgentOptions options{"/r/jobs/x", "/r/store", 3, 0, {4, 6}, {}, {}, 10, true};
+  EXPECT_EQ(RankEnvironment(BlobOf({"A=1", "B="}), TwoRanks(), options, {"/work", 29501}, 1),
+            (std::vector<std::string>{"A=1", "B=", "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1",
+                                      "LOCAL_WORLD_SIZE=2", "NODE_RANK=0", "MASTER_ADDR=127.0.0.1",
+                                      "MASTER_PORT=29501", "CUDA_VISIBLE_DEVICES=4,6",
+                                      "OVERCAP_JOB_ID=ada_1700000000_0000000a", "OVERCAP_ATTEMPT=3",
+                                      "OVERCAP_JOB_DIR=/r/jobs/x", "PYTHONUNBUFFERED=1", "PWD=/work"}));
+}
+
+TEST(RankEnvironment, ItsOwnVariablesWinOverTheSubmitters) {
+  const auto env = RankEnvironment(BlobOf({"RANK=9", "PWD=/home", "OVERCAP_TASK_ID=4", "RANKS=9"}),
+                                   TwoRanks(), {}, {"/work", 1}, 0);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "RANK=9"), 0);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "PWD=/home"), 0);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "OVERCAP_TASK_ID=4"), 0);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "RANKS=9"), 1);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "CUDA_VISIBLE_DEVICES="), 1);
+}
+
+TEST(RankEnvironment, NamesTheTaskOfAnArray) {
+  JobSpec spec = TwoRanks();
+  spec.array.ranges = {{5, 9, 1}};
+  auto env = RankEnvironment("", spec, {}, {"/work", 1}, 0);
+  SetTask(&env, 7, 2);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "OVERCAP_TASK_COUNT=5"), 1);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "OVERCAP_TASK_ID=7"), 1);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "OVERCAP_TASK_TRY=2"), 1);
+}
+
+}  // namespace
+}  // namespace overcap

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/rank_group.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "agent/ending.h"
+#include "agent/rank_environment.h"
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+// A port of the loopback that nobody uses now; 0 when there is none. Nothing keeps it free until a rank takes
+// it.
+int FreePort() {
+  const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (!fd || bind(fd.Get(), generic, size) != 0 || getsockname(fd.Get(), generic, &size) != 0) return 0;
+  return ntohs(address.sin_port);
+}
+
+}  // namespace
+
+RankGroup::RankGroup(const JobSpec& spec, const AgentOptions& options, std::string_view blob,
+                     const std::string& folder, Supervisor* supervisor)
+    : resources_(spec.resources),
+      supervisor_(*supervisor),
+      guard_(spec, options),
+      limits_(guard_.Limits()),
+      master_port_(FreePort()),
+      members_(spec.resources.ranks_per_node) {
+  for (size_t rank = 0; rank < members_.size(); ++rank) {
+    SpawnRequest& request = members_[rank].request;
+    request.argv = spec.command;
+    request.env = RankEnvironment(blob, spec, options, {folder, master_port_}, static_cast<int>(rank));
+    request.cwd = folder;
+    request.group = ProcessGroup::kGroup;
+    request.parent_death_signal = SIGKILL;
+    request.cgroup_procs = guard_.ProcsFiles();
+    request.default_signals = false;  // the agent ignores none
+    // Looked up once; where that fails, each start tries again and says why.
+    if (auto program = ResolveProgram(spec.command[0], PathOf(request.env), folder))
+      request.program = *program;
+  }
+}
+
+void RankGroup::NameTask(int task, int attempt) {
+  for (GroupMember& member : members_) SetTask(&member.request.env, task, attempt);
+}
+
+Ending RankGroup::Run(const std::vector<std::string>& logs, GroupObserver* observer) {
+  const Result<std::vector<Fd>> files = OpenLogs(logs);
+  if (!files) return CannotRun(files.error().message);
+  const GroupEnd end = supervisor_.Run(&members_, limits_, observer);
+  return EndingOf(end, resources_, end.cause == StopCause::kMemberFailed && guard_.KernelKilled());
+}
+
+Result<std::vector<Fd>> RankGroup::OpenLogs(const std::vector<std::string>& logs) {
+  std::vector<Fd> files;
+  for (size_t rank = 0; rank < members_.size(); ++rank) {
+    files.emplace_back(open(logs[rank].c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!files.back()) return Fail(ErrnoError(errno, StrCat("cannot make log '", logs[rank], "'")));
+    members_[rank].log_fd = files.back().Get();
+  }
+  return files;
+}
+
+}  // namespace overcap

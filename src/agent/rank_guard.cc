@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/rank_guard.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "sys/proc_table.h"
+
+namespace overcap {
+namespace {
+
+constexpr std::chrono::milliseconds kKillStep{100};
+constexpr std::chrono::milliseconds kLastKill{2000};
+
+// The agent pins itself: what it starts inherits that, at no cost per rank.
+std::string Pin(const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int cpu : cpus) {
+    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
+  }
+  return sched_setaffinity(0, sizeof set, &set) == 0 ? "" : strerror(errno);
+}
+
+std::string CpuList(const std::vector<int>& cpus) {
+  std::vector<std::string> words;
+  for (int cpu : cpus) words.push_back(std::to_string(cpu));
+  return Join(words, ",");
+}
+
+}  // namespace
+
+RankGuard::RankGuard(const JobSpec& spec, const AgentOptions& options) : resources_(spec.resources) {
+  if (!options.cpus.empty()) pin_error_ = Pin(options.cpus);
+  if (!options.cgroups || (resources_.mem_bytes == 0 && resources_.cpus == 0)) return;
+  CgroupRequest request;
+  request.name = StrCat("overcap-", spec.id, "-", options.attempt, "-", options.slot);
+  request.memory_bytes = resources_.mem_bytes;
+  request.cpus = pin_error_.empty() ? CpuList(options.cpus) : "";
+  if (Result<Cgroup> made = Cgroup::Create(request)) cgroup_ = std::move(*made);
+}
+
+RankGuard::~RankGuard() {
+  if (!cgroup_) return;
+  (void)cgroup_->KillAll(kLastKill);
+  (void)cgroup_->Remove(kLastKill);
+}
+
+std::vector<std::string> RankGuard::ProcsFiles() const {
+  return cgroup_ ? cgroup_->ProcsFiles() : std::vector<std::string>();
+}
+
+GroupLimits RankGuard::Limits() const {
+  GroupLimits limits;
+  limits.time_us = resources_.time_seconds * 1'000'000;
+  if (resources_.mem_bytes > 0) limits.over_memory = [this] { return OverMemory(); };
+  if (cgroup_) limits.kill_more = [this] { KillGroup(); };
+  return limits;
+}
+
+bool RankGuard::KernelKilled() const {
+  return cgroup_ && cgroup_->LimitsMemory() && cgroup_->OomKilled();
+}
+
+// Resident memory counts shared pages once per process, so only when that is too much the dear sum is made.
+bool RankGuard::OverMemory() const {
+  if (cgroup_ && cgroup_->LimitsMemory()) return cgroup_->OomKilled();
+  const std::vector<pid_t> pids = ChildrenOf(getpid());
+  return ResidentBytes(pids) > resources_.mem_bytes && ProportionalBytes(pids) > resources_.mem_bytes;
+}
+
+void RankGuard::KillGroup() const {
+  (void)cgroup_->KillAll(kKillStep);
+}
+
+}  // namespace overcap

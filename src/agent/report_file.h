@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "sys/fd.h"
+
+namespace overcap {
+
+// agent-S.jsonl as its agent writes it: room is taken beforehand, so that the ending can be written when the
+// disk is full.
+class ReportFile {
+ public:
+  static Result<ReportFile> Make(const std::string& path);
+
+  // Room for `bytes` more on top of what the ending needs. kUnavailable: the disk is full.
+  Result<void> Reserve(int64_t bytes);
+  // Queue() keeps the line until the next Write(), so that two lines cost one write.
+  void Queue(std::string_view line) { queued_ += line; }
+  void Write(std::string_view line);
+  // A line that may be left out: only while more room is left than the ending needs.
+  void WriteIfRoom(std::string_view line);
+  void Sync();
+
+  int error() const { return error_; }  // errno of the first write that failed; 0: none
+
+ private:
+  Fd fd_;
+  std::string path_;
+  std::string queued_;
+  int64_t offset_ = 0;
+  int64_t reserved_ = 0;
+  int error_ = 0;
+};
+
+}  // namespace overcap
