@@ -36,13 +36,12 @@ bool HasWord(const std::string& list, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Whether children of this v2 group have the controller, if necessary by asking for it now. A group that
-// holds processes cannot give any (EBUSY), unless it did already.
-bool GivesController(const std::string& folder, const std::string& controller) {
+// Whether children of this v2 group have the controller. Our `own` group is asked to give it now; it refuses
+// (EBUSY) while it holds processes. Groups above it are others' too and stay as they are.
+bool GivesController(const std::string& folder, bool own, const std::string& controller) {
   const std::string file = folder + "/cgroup.subtree_control";
   if (HasWord(ReadKernelFile(file), controller)) return true;
-  if (!HasWord(ReadKernelFile(folder + "/cgroup.controllers"), controller)) return false;
-  return WriteKernelFile(file, "+" + controller) == 0;
+  return own && WriteKernelFile(file, "+" + controller) == 0;
 }
 
 bool MayUse(const std::string& folder) {
@@ -80,20 +79,22 @@ Result<Cgroup> Cgroup::Create(const CgroupRequest& request) {
     return Fail(ErrorCode::kUsage, StrCat("'", request.name, "' is no name of a control group"));
   }
   const CgroupPlaces places = OwnCgroupPlaces();
-  // Where both kinds are mounted, v1 may hold the cpuset that v2 then cannot have.
-  auto made = CreateV2(places.v2, request, places.v1.contains("cpuset"));
-  if (made || made.error().code != ErrorCode::kUnavailable) return made;
-  auto old = CreateV1(places, request);
-  if (old || places.v2.folder.empty() || !places.v1.empty()) return old;
+  const auto final = [](const Result<Cgroup>& made) {
+    return made || made.error().code != ErrorCode::kUnavailable;
+  };
+  // Where both kinds are mounted, v1 may hold the cpuset that v2 then cannot have; last, v2 without it.
+  auto made = CreateV2(places.v2, request, !request.cpus.empty());
+  if (!final(made) && !places.v1.empty()) made = CreateV1(places, request);
+  if (!final(made) && !request.cpus.empty()) made = CreateV2(places.v2, request, false);
   return made;
 }
 
-Result<Cgroup> Cgroup::CreateV2(const CgroupPlace& place, const CgroupRequest& request, bool insist_on_cpus) {
+Result<Cgroup> Cgroup::CreateV2(const CgroupPlace& place, const CgroupRequest& request, bool with_cpus) {
   for (const std::string& parent : place.Upwards()) {
     if (!MayUse(parent)) break;  // processes cannot be moved past a group that is not ours
-    if (request.memory_bytes > 0 && !GivesController(parent, "memory")) continue;
-    const bool cpus = !request.cpus.empty() && GivesController(parent, "cpuset");
-    if (!request.cpus.empty() && insist_on_cpus && !cpus) continue;
+    const bool own = parent == place.folder;
+    if (request.memory_bytes > 0 && !GivesController(parent, own, "memory")) continue;
+    if (with_cpus && !GivesController(parent, own, "cpuset")) continue;
     Cgroup group;
     group.v2_ = true;
     OC_TRY_VOID(group.AddPart("", parent, request.name));
@@ -102,7 +103,7 @@ Result<Cgroup> Cgroup::CreateV2(const CgroupPlace& place, const CgroupRequest& r
       (void)group.Remove(milliseconds(0));
       return Fail(std::move(limited).error());
     }
-    if (cpus) group.LimitCpus(request.cpus);
+    if (with_cpus) group.LimitCpus(request.cpus);
     return group;
   }
   return Fail(ErrorCode::kUnavailable,

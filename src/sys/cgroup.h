@@ -54,7 +54,7 @@ class Cgroup {
     std::string folder;
   };
 
-  static Result<Cgroup> CreateV2(const CgroupPlace& place, const CgroupRequest& request, bool insist_on_cpus);
+  static Result<Cgroup> CreateV2(const CgroupPlace& place, const CgroupRequest& request, bool with_cpus);
   static Result<Cgroup> CreateV1(const CgroupPlaces& places, const CgroupRequest& request);
   Result<void> AddPart(const std::string& controller, const std::string& parent, const std::string& name);
   Result<void> LimitMemory(int64_t bytes);
