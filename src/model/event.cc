@@ -18,8 +18,8 @@ using Json = nlohmann::json;
 struct KindRow {
   EventKind kind;
   std::string_view name;
-  bool slot = false;       // attempt, slot
-  bool allocation = false; // gpus, cpus
+  bool slot = false;        // attempt, slot
+  bool allocation = false;  // gpus, cpus
   bool ending = false;
   bool reason = false;
   bool tasks = false;
@@ -40,7 +40,9 @@ constexpr std::array<KindRow, 11> kKinds = {{
     {EventKind::kState, "state", false, false, true, true, true, true},
 }};
 
-const KindRow& RowOf(EventKind kind) { return kKinds[static_cast<size_t>(kind)]; }
+const KindRow& RowOf(EventKind kind) {
+  return kKinds[static_cast<size_t>(kind)];
+}
 
 const KindRow* FindKind(std::string_view name) {
   for (const KindRow& row : kKinds) {
@@ -73,13 +75,16 @@ void WriteTasks(JsonWriter* out, const TaskResults& tasks) {
 }
 
 void WriteProgress(JsonWriter* out, const JobProgress& progress) {
-  out->Field("attempt", progress.attempt).Field("restarts", progress.restarts).Field("losses", progress.losses);
+  out->Field("attempt", progress.attempt)
+      .Field("restarts", progress.restarts)
+      .Field("losses", progress.losses);
   out->Field("next_slot", progress.next_slot).Field("cancel", progress.cancel_requested);
   out->Field("started_us", progress.started_us).Field("ended_us", progress.ended_us);
 }
 
 void ReadEnding(const Json& json, Ending* ending) {
-  ending->state = JobStateFromName(json.at("state").get_ref<const std::string&>()).value_or(JobState::kUnknown);
+  ending->state =
+      JobStateFromName(json.at("state").get_ref<const std::string&>()).value_or(JobState::kUnknown);
   ending->exit_status = json.value("exit_status", -1);
   ending->signal = json.value("signal", 0);
   ending->first_failed_rank = json.value("first_failed_rank", -1);
@@ -89,7 +94,8 @@ void ReadTasks(const Json& json, TaskResults* tasks) {
   const auto found = json.find("tasks");
   if (found == json.end()) return;
   tasks->succeeded = found->value("succeeded", 0);
-  for (const Json& pair : found->at("failed")) tasks->failed.emplace_back(pair.at(0).get<int>(), pair.at(1).get<int>());
+  for (const Json& pair : found->at("failed"))
+    tasks->failed.emplace_back(pair.at(0).get<int>(), pair.at(1).get<int>());
   tasks->lost = found->value("lost", std::vector<int>());
 }
 
@@ -113,6 +119,7 @@ Event ReadEvent(const Json& json, const KindRow& row) {
   if (row.slot) event.slot = json.at("slot").get<int>();
   if (row.allocation) event.gpus = json.at("gpus").get<std::vector<int>>();
   if (row.allocation) event.cpus = json.at("cpus").get<std::vector<int>>();
+  if (row.allocation) event.boot_id = json.value("boot", "");
   if (row.allocation) event.retry_tasks = json.value("retry", std::vector<int>());
   if (row.ending) ReadEnding(json, &event.ending);
   std::string reason = json.value("reason", "");
@@ -125,7 +132,9 @@ Event ReadEvent(const Json& json, const KindRow& row) {
 
 }  // namespace
 
-std::string_view EventKindName(EventKind kind) { return RowOf(kind).name; }
+std::string_view EventKindName(EventKind kind) {
+  return RowOf(kind).name;
+}
 
 std::string EventToJson(const Event& event, bool with_id) {
   const KindRow& row = RowOf(event.kind);
@@ -135,6 +144,7 @@ std::string EventToJson(const Event& event, bool with_id) {
   if (event.kind == EventKind::kJournal) out.Field("version", event.version);
   if (row.slot) out.Field("attempt", event.attempt).Field("slot", event.slot);
   if (row.allocation) WriteInts(&out, "gpus", event.gpus), WriteInts(&out, "cpus", event.cpus);
+  if (!event.boot_id.empty()) out.Field("boot", event.boot_id);
   if (!event.retry_tasks.empty()) WriteInts(&out, "retry", event.retry_tasks);
   if (row.ending) WriteEnding(&out, event.ending);
   if (row.reason && !row.ending && !event.reason.empty()) out.Field("reason", event.reason);

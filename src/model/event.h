@@ -19,13 +19,13 @@ enum class EventKind {
   kSubmitted,  // spec
   kHeld,
   kReleased,
-  kStarted,    // attempt, slot, gpus, cpus, retry_tasks
+  kStarted,    // attempt, slot, gpus, cpus, boot_id, retry_tasks
   kCancel,     // reason
   kSlotEnded,  // attempt, slot, ending, tasks
   kRequeued,   // reason
   kEnded,      // ending
   kRemoved,
-  kState,      // after compaction: everything that is not in the spec
+  kState,  // after compaction: everything that is not in the spec
 };
 std::string_view EventKindName(EventKind kind);
 
@@ -53,14 +53,15 @@ struct Event {
   EventKind kind = EventKind::kSubmitted;
   int64_t time_us = 0;
   std::string id;
-  int version = 1;    // kJournal
-  JobSpec spec;       // kSubmitted
+  int version = 1;  // kJournal
+  JobSpec spec;     // kSubmitted
   int attempt = 0;
   int slot = 0;
   std::vector<int> gpus;
   std::vector<int> cpus;
+  std::string boot_id;           // of the machine when the slot was started
   std::vector<int> retry_tasks;  // arrays: tasks to be run again, before new ones are taken
-  Ending ending;      // kSlotEnded, kEnded, kState (its state is the job's)
+  Ending ending;                 // kSlotEnded, kEnded, kState (its state is the job's)
   std::string reason;
   TaskResults tasks;
   JobProgress progress;

@@ -14,14 +14,17 @@ Event Full(EventKind kind) {
   return event;
 }
 
-Ending SomeEnding() { return {JobState::kFailed, 139, 11, 3, "killed"}; }
+Ending SomeEnding() {
+  return {JobState::kFailed, 139, 11, 3, "killed"};
+}
 
 std::vector<Event> OneOfEachKind() {
   Event submitted = Full(EventKind::kSubmitted);
   submitted.spec.id = submitted.id;
   submitted.spec.command = {"python", "train.py", ",\"spec\":", "a\nb", "\xff"};
   Event started = Full(EventKind::kStarted);
-  started.attempt = 2, started.slot = 1, started.gpus = {0, 3}, started.cpus = {1}, started.retry_tasks = {7};
+  started.attempt = 2, started.slot = 1, started.gpus = {0, 3}, started.cpus = {1}, started.retry_tasks = {7},
+  started.boot_id = "b";
   Event cancel = Full(EventKind::kCancel);
   cancel.reason = "no \"more\"";
   Event slot_ended = Full(EventKind::kSlotEnded);
@@ -34,8 +37,16 @@ std::vector<Event> OneOfEachKind() {
   Event state = Full(EventKind::kState);
   state.ending = SomeEnding(), state.reason = "killed";
   state.progress = {2, 1, 1, 4, true, 77, 99};
-  return {submitted, Full(EventKind::kHeld), Full(EventKind::kReleased), started, cancel, slot_ended, requeued, ended,
-          Full(EventKind::kRemoved), state};
+  return {submitted,
+          Full(EventKind::kHeld),
+          Full(EventKind::kReleased),
+          started,
+          cancel,
+          slot_ended,
+          requeued,
+          ended,
+          Full(EventKind::kRemoved),
+          state};
 }
 
 TEST(EventTest, EveryKindIsReadBackAsItWasWritten) {
@@ -62,7 +73,8 @@ TEST(EventTest, AnUnknownKindIsRefusedAndSaysWhatToDo) {
 TEST(EventTest, NoTextThatIsCutOffOrChangedMakesItCrash) {
   for (const Event& event : OneOfEachKind()) {
     const std::string json = EventToJson(event);
-    for (size_t length = 0; length < json.size(); ++length) EXPECT_FALSE(EventFromJson(json.substr(0, length)));
+    for (size_t length = 0; length < json.size(); ++length)
+      EXPECT_FALSE(EventFromJson(json.substr(0, length)));
     for (size_t at = 0; at < json.size(); ++at) {
       std::string changed = json;
       changed[at] = static_cast<char>(changed[at] ^ 0x15);

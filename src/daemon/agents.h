@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam between the engine and the processes that run jobs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "sys/proc_table.h"
+
+namespace overcap {
+
+// Which agent to start; becomes `overcap agent ...` (docs/formats/job-folder.md).
+struct AgentStart {
+  std::string job_id;
+  std::string job_dir;
+  std::string store_dir;
+  int attempt = 1;
+  int slot = 0;
+  std::vector<int> gpus;
+  std::vector<int> cpus;
+  std::vector<int> retry_tasks;
+};
+
+// Which slot of which job an agent serves; what Watch() gives back.
+struct AgentToken {
+  uint64_t job_key = 0;
+  int attempt = 0;
+  int slot = 0;
+  bool operator==(const AgentToken&) const = default;
+};
+
+class Agents {
+ public:
+  virtual ~Agents() = default;
+  // Starts the agent in a session of its own, so that it outlives the engine. Does not wait for its claim.
+  virtual Result<ProcessIdentity> Start(const AgentStart& start) = 0;
+  virtual std::string CurrentBoot() const = 0;  // names this boot of the machine
+  virtual bool IsAlive(const ProcessIdentity& agent) const = 0;
+  // From now on the token is reported once, by the caller's loop, when this process has ended.
+  virtual Result<void> Watch(const ProcessIdentity& agent, const AgentToken& token) = 0;
+  virtual void Signal(const ProcessIdentity& agent, int signal) = 0;  // fine when it is gone
+  // Kills everything that still carries this job's mark after its agent is gone; returns how many processes.
+  virtual int KillStrays(const std::string& job_id) = 0;
+};
+
+}  // namespace overcap

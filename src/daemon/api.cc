@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/api.h"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "model/json_fields.h"
+#include "model/machine_json.h"
+
+namespace overcap {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kRecentlyEnded = 20;
+constexpr int64_t kLongestWaitSeconds = 365LL * 86400;
+constexpr std::array kStates = {JobState::kHeld,      JobState::kQueued, JobState::kRunning,
+                                JobState::kSucceeded, JobState::kFailed, JobState::kCancelled,
+                                JobState::kPreempted, JobState::kLost};
+
+Result<std::vector<std::string>> Strings(const Json& request, const char* key) {
+  std::vector<std::string> values;
+  const auto found = request.find(key);
+  if (found == request.end() || !found->is_array())
+    return Fail(ErrorCode::kUsage, StrCat("request without '", key, "'"));
+  for (const Json& value : *found) {
+    if (!value.is_string())
+      return Fail(ErrorCode::kUsage, StrCat("'", key, "' has something that is no text"));
+    values.push_back(value.get<std::string>());
+  }
+  return values;
+}
+
+std::string Ok(std::string_view value) {
+  return JsonWriter().BeginObject().Key("ok").Raw(value).EndObject().Take();
+}
+
+// What `list` shows of a job in a table; one entry per column name.
+struct Column {
+  std::string_view name;
+  void (*write)(const Job& job, JsonWriter* out);
+};
+void WriteTime(int64_t us, JsonWriter* out) {
+  if (us == 0) {
+    out->Null();
+  } else {
+    out->Int(us);
+  }
+}
+constexpr std::array kColumns = {
+    Column{"id", [](const Job& job, JsonWriter* out) { out->String(job.spec.id); }},
+    Column{"state", [](const Job& job, JsonWriter* out) { out->String(JobStateName(job.state)); }},
+    Column{"user", [](const Job& job, JsonWriter* out) { out->String(job.spec.user); }},
+    Column{"name", [](const Job& job, JsonWriter* out) { out->String(job.spec.name); }},
+    Column{"gpus", [](const Job& job, JsonWriter* out) { out->Int(job.spec.resources.gpus); }},
+    Column{"nodes", [](const Job& job, JsonWriter* out) { out->Int(job.spec.resources.nodes); }},
+    Column{"attempt", [](const Job& job, JsonWriter* out) { out->Int(job.progress.attempt); }},
+    Column{"exit_status",
+           [](const Job& job, JsonWriter* out) { out->Int(job.ended() ? job.ending.exit_status : -1); }},
+    Column{"reason", [](const Job& job, JsonWriter* out) { out->String(job.ending.reason); }},
+    Column{"array", [](const Job& job, JsonWriter* out) { out->String(FormatArraySpec(job.spec.array)); }},
+    Column{"submitted_us", [](const Job& job, JsonWriter* out) { out->Int(job.spec.submitted_us); }},
+    Column{"started_us", [](const Job& job, JsonWriter* out) { WriteTime(job.progress.started_us, out); }},
+    Column{"ended_us", [](const Job& job, JsonWriter* out) { WriteTime(job.progress.ended_us, out); }},
+    Column{"command",
+           [](const Job& job, JsonWriter* out) { out->String(ToUtf8(ShellJoin(job.spec.command))); }},
+    Column{"argv",
+           [](const Job& job, JsonWriter* out) {
+             out->BeginArray();
+             for (const std::string& word : job.spec.command) WriteBytes(out, word);
+             out->EndArray();
+           }},
+    Column{"snapshot", [](const Job& job, JsonWriter* out) { out->String(job.spec.snapshot); }},
+    Column{"environment", [](const Job& job, JsonWriter* out) { out->String(job.spec.environment); }},
+};
+
+struct ListFilter {
+  std::vector<JobState> states;
+  std::string user;
+  int64_t since_us = 0;
+  bool all = false;
+
+  bool Takes(const Job& job) const {
+    if (!states.empty() && std::find(states.begin(), states.end(), job.state) == states.end()) return false;
+    if (!user.empty() && job.spec.user != user) return false;
+    return since_us == 0 || std::max(job.spec.submitted_us, job.progress.ended_us) >= since_us;
+  }
+};
+
+Result<ListFilter> ReadFilter(const Json& request) {
+  ListFilter filter;
+  if (request.contains("states")) {
+    OC_TRY(names, Strings(request, "states"));
+    for (const std::string& name : names) {
+      const auto state = JobStateFromName(name);
+      if (!state) return Fail(ErrorCode::kUsage, StrCat("unknown state '", name, "'"));
+      filter.states.push_back(*state);
+    }
+  }
+  filter.user = request.value("user", "");
+  filter.since_us = request.value("since_us", int64_t{0});
+  filter.all = request.value("all", false);
+  return filter;
+}
+
+// In order of submission; without `all`, `states` or `since_us` only the last few that have ended.
+std::vector<const Job*> Select(const JobTable& table, const ListFilter& filter) {
+  std::vector<const Job*> selected;
+  const bool short_list = !filter.all && filter.states.empty() && filter.since_us == 0;
+  size_t ended = 0;
+  std::vector<const Job*> latest;
+  for (const auto& [key, job] : table.jobs()) {
+    if (!filter.Takes(*job)) continue;
+    if (short_list && job->ended()) {
+      ++ended;
+      latest.push_back(job.get());
+    } else {
+      selected.push_back(job.get());
+    }
+  }
+  const auto later = [](const Job* a, const Job* b) {
+    return std::pair(a->progress.ended_us, a->key) > std::pair(b->progress.ended_us, b->key);
+  };
+  if (ended > kRecentlyEnded) {
+    std::nth_element(latest.begin(), latest.begin() + kRecentlyEnded, latest.end(), later);
+    latest.resize(kRecentlyEnded);
+  }
+  selected.insert(selected.end(), latest.begin(), latest.end());
+  std::sort(selected.begin(), selected.end(), [](const Job* a, const Job* b) { return a->key < b->key; });
+  return selected;
+}
+
+void WriteCounts(const JobTable& table, JsonWriter* out) {
+  out->Key("counts").BeginObject();
+  for (const JobState state : kStates) out->Field(JobStateName(state), table.Count(state));
+  out->EndObject();
+}
+
+}  // namespace
+
+std::string ErrorReply(const Error& error) {
+  JsonWriter out;
+  out.BeginObject().Key("error").BeginObject();
+  out.Field("code", ErrorCodeName(error.code)).Field("message", error.message).Field("hint", error.hint);
+  return out.EndObject().EndObject().Take();
+}
+
+// One function per op; all have the same shape so that they can stand in one table.
+struct ApiOps {
+  using Reply = Result<Handled>;
+
+  static Handled Done(std::string_view value) { return {Ok(value), std::nullopt, false}; }
+
+  static std::string Records(const Api& api, const std::vector<std::string>& ids, bool in_detail) {
+    JsonWriter out;
+    out.BeginObject();
+    WriteRecords(api, ids, in_detail, &out);
+    out.EndObject();
+    return out.Take();
+  }
+
+  static void WriteRecords(const Api& api, const std::vector<std::string>& ids, bool in_detail,
+                           JsonWriter* out) {
+    out->Key("jobs").BeginArray();
+    for (const std::string& id : ids) {
+      const Job* job = api.engine_.table().Find(id);
+      if (job != nullptr) out->Raw(RecordToJson(api.engine_.RecordOf(*job, in_detail), api.clock_.WallUs()));
+    }
+    out->EndArray();
+  }
+
+  static Result<std::vector<std::string>> KnownIds(const Api& api, const Json& request) {
+    OC_TRY(ids, Strings(request, "ids"));
+    for (const std::string& id : ids) {
+      if (api.engine_.table().Find(id) == nullptr)
+        return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
+    }
+    return ids;
+  }
+
+  static Reply Status(Api& api, const Json&) {
+    const EngineInfo& info = api.info_;
+    JsonWriter out;
+    out.BeginObject().Field("version", info.version).Field("pid", info.pid).Field("socket", info.socket);
+    out.Field("root", info.root).Field("started", FormatTimeUtc(info.started_us));
+    out.Field("uptime_s", (api.clock_.MonotonicUs() - info.started_monotonic_us) / 1'000'000);
+    out.Key("machine").Raw(MachineToJson(api.engine_.machine()));
+    WriteCounts(api.engine_.table(), &out);
+    out.Field("gpus_free", api.engine_.scheduler().FreeGpus());
+    out.Field("journal_bytes", api.engine_.journal().SizeBytes()).EndObject();
+    return Done(out.Text());
+  }
+
+  static Reply Configure(Api& api, const Json& request) {
+    const auto found = request.find("machine");
+    if (found == request.end()) return Fail(ErrorCode::kUsage, "request without 'machine'");
+    OC_TRY(machine, MachineFromJson(found->dump()));
+    OC_TRY(changed, api.engine_.Configure(machine));
+    return Done(JsonWriter().BeginObject().Field("changed", changed).EndObject().Text());
+  }
+
+  static Reply Submit(Api& api, const Json& request) {
+    const auto found = request.find("spec");
+    if (found == request.end()) return Fail(ErrorCode::kUsage, "request without 'spec'");
+    OC_TRY(spec, SpecFromJson(found->dump()));
+    if (request.contains("machine")) OC_TRY_VOID(Configure(api, request));
+    OC_TRY(job, api.engine_.Submit(spec));
+    return Done(RecordToJson(api.engine_.RecordOf(*job, true), api.clock_.WallUs()));
+  }
+
+  static Reply Query(Api& api, const Json& request) {
+    OC_TRY(ids, KnownIds(api, request));
+    return Done(Records(api, ids, true));
+  }
+
+  static Reply Resolve(Api& api, const Json& request) {
+    OC_TRY(refs, Strings(request, "refs"));
+    JsonWriter out;
+    out.BeginObject().Key("ids").BeginArray();
+    for (const std::string& ref : refs) {
+      OC_TRY(id, api.engine_.table().Resolve(ref));
+      out.String(id);
+    }
+    out.EndArray().EndObject();
+    return Done(out.Text());
+  }
+
+  static Reply List(Api& api, const Json& request) {
+    OC_TRY(filter, ReadFilter(request));
+    const std::vector<const Job*> jobs = Select(api.engine_.table(), filter);
+    JsonWriter out;
+    out.BeginObject();
+    WriteCounts(api.engine_.table(), &out);
+    if (!request.contains("columns")) {
+      out.Key("jobs").BeginArray();
+      for (const Job* job : jobs)
+        out.Raw(RecordToJson(api.engine_.RecordOf(*job, false), api.clock_.WallUs()));
+      out.EndArray().EndObject();
+      return Done(out.Text());
+    }
+    OC_TRY(names, Strings(request, "columns"));
+    OC_TRY_VOID(WriteRows(jobs, names, &out));
+    return Done(out.EndObject().Text());
+  }
+
+  static Result<void> WriteRows(const std::vector<const Job*>& jobs, const std::vector<std::string>& names,
+                                JsonWriter* out) {
+    std::vector<const Column*> columns;
+    for (const std::string& name : names) {
+      const auto column =
+          std::find_if(kColumns.begin(), kColumns.end(), [&](const Column& c) { return c.name == name; });
+      if (column == kColumns.end()) return Fail(ErrorCode::kUsage, StrCat("unknown column '", name, "'"));
+      columns.push_back(&*column);
+    }
+    out->Key("rows").BeginArray();
+    for (const Job* job : jobs) {
+      out->BeginArray();
+      for (const Column* column : columns) column->write(*job, out);
+      out->EndArray();
+    }
+    out->EndArray();
+    return {};
+  }
+
+  static Reply Cancel(Api& api, const Json& request) {
+    OC_TRY(ids, KnownIds(api, request));
+    const std::string reason = request.value("reason", "cancelled by the user");
+    for (const std::string& id : ids) OC_TRY_VOID(api.engine_.Cancel(id, reason));
+    return Done(Records(api, ids, false));
+  }
+
+  static Reply Hold(Api& api, const Json& request) {
+    OC_TRY(ids, KnownIds(api, request));
+    for (const std::string& id : ids) OC_TRY_VOID(api.engine_.Hold(id));
+    return Done(Records(api, ids, false));
+  }
+
+  static Reply Release(Api& api, const Json& request) {
+    OC_TRY(ids, KnownIds(api, request));
+    for (const std::string& id : ids) OC_TRY_VOID(api.engine_.Release(id));
+    return Done(Records(api, ids, false));
+  }
+
+  static Reply Wait(Api& api, const Json& request) {
+    WaitRequest wait;
+    OC_TRY(ids, KnownIds(api, request));
+    wait.ids = std::move(ids);
+    wait.until_started = request.value("until", "ended") == "started";
+    const int64_t seconds =
+        std::clamp<int64_t>(request.value("timeout_s", int64_t{0}), 0, kLongestWaitSeconds);
+    wait.deadline_us = api.clock_.MonotonicUs() + seconds * 1'000'000;
+    return Handled{"", std::move(wait), false};
+  }
+
+  static Reply Remove(Api& api, const Json& request) {
+    OC_TRY(ids, KnownIds(api, request));
+    OC_TRY_VOID(api.engine_.Remove(ids));
+    return Done(JsonWriter().BeginObject().Field("removed", ids.size()).EndObject().Text());
+  }
+
+  static Reply Stop(Api&, const Json&) {
+    Handled handled = Done("{}");
+    handled.stop = true;
+    return handled;
+  }
+};
+
+struct Api::Op {
+  std::string_view name;
+  Result<Handled> (*run)(Api& api, const Json& request);
+};
+
+Handled Api::Handle(std::string_view text) {
+  static constexpr std::array<Op, 12> kOps = {{
+      {"status", &ApiOps::Status},
+      {"configure", &ApiOps::Configure},
+      {"submit", &ApiOps::Submit},
+      {"query", &ApiOps::Query},
+      {"resolve", &ApiOps::Resolve},
+      {"list", &ApiOps::List},
+      {"cancel", &ApiOps::Cancel},
+      {"hold", &ApiOps::Hold},
+      {"release", &ApiOps::Release},
+      {"wait", &ApiOps::Wait},
+      {"remove", &ApiOps::Remove},
+      {"stop", &ApiOps::Stop},
+  }};
+  try {
+    const Json request = Json::parse(text);
+    const std::string name = request.at("op").get<std::string>();
+    for (const Op& op : kOps) {
+      if (op.name != name) continue;
+      auto handled = op.run(*this, request);
+      return handled ? *std::move(handled) : Handled{ErrorReply(handled.error()), std::nullopt, false};
+    }
+    const Error unknown{ErrorCode::kUsage, StrCat("unknown op '", name, "'"),
+                        "the engine is of another version: 'overcap daemon stop', then try again"};
+    return {ErrorReply(unknown), std::nullopt, false};
+  } catch (const std::exception& error) {
+    return {ErrorReply({ErrorCode::kUsage, StrCat("not a request: ", error.what()), ""}), std::nullopt,
+            false};
+  }
+}
+
+std::optional<std::string> Api::Check(const WaitRequest& wait) const {
+  bool done = true;
+  for (const std::string& id : wait.ids) {
+    const Job* job = engine_.table().Find(id);
+    if (job == nullptr) continue;
+    done = done && (job->ended() || (wait.until_started && job->progress.started_us != 0));
+  }
+  if (!done && clock_.MonotonicUs() < wait.deadline_us) return std::nullopt;
+  JsonWriter out;
+  out.BeginObject().Field("done", done);
+  ApiOps::WriteRecords(*this, wait.ids, false, &out);
+  out.EndObject();
+  return Ok(out.Text());
+}
+
+}  // namespace overcap

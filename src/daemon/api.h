@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The requests of docs/formats/api.md: JSON in, JSON out, over an Engine.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "daemon/engine.h"
+
+namespace overcap {
+
+// A request that is answered later: when all jobs have come so far, or at the deadline.
+struct WaitRequest {
+  std::vector<std::string> ids;
+  bool until_started = false;
+  int64_t deadline_us = 0;  // monotonic
+};
+
+struct Handled {
+  std::string reply;  // unless `wait`
+  std::optional<WaitRequest> wait;
+  bool stop = false;  // end the engine after this reply
+};
+
+// Facts about the process that `status` shows.
+struct EngineInfo {
+  std::string version;
+  int pid = 0;
+  std::string root;
+  std::string socket;
+  int64_t started_us = 0;  // wall
+  int64_t started_monotonic_us = 0;
+};
+
+class Api {
+ public:
+  Api(Engine& engine, const Clock& clock, EngineInfo info)
+      : engine_(engine), clock_(clock), info_(std::move(info)) {}
+
+  // Never fails: what is wrong with the request is in the reply.
+  Handled Handle(std::string_view request);
+  // The reply once it is due; nullopt: go on waiting.
+  std::optional<std::string> Check(const WaitRequest& wait) const;
+
+ private:
+  struct Op;
+  friend struct ApiOps;
+  Engine& engine_;
+  const Clock& clock_;
+  EngineInfo info_;
+};
+
+std::string ErrorReply(const Error& error);
+
+}  // namespace overcap

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/daemon.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "daemon/api.h"
+#include "daemon/engine.h"
+#include "daemon/posix_agents.h"
+#include "daemon/server.h"
+#include "net/unix_socket.h"
+#include "sys/clock.h"
+#include "sys/posix_files.h"
+
+namespace overcap {
+namespace {
+
+// The lock that makes an engine the only one of its root; held until the process ends.
+Result<Fd> LockRoot(const std::string& root) {
+  const std::string path = root + "/daemon.lock";
+  Fd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock) return Fail(ErrnoError(errno, StrCat("cannot open '", path, "'")));
+  if (flock(lock.Get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno == EWOULDBLOCK)
+    return Fail(ErrorCode::kConflict, StrCat("an engine runs on '", root, "' already"));
+  return Fail(ErrnoError(errno, StrCat("cannot lock '", path, "'")));
+}
+
+void Log(std::string_view text) {
+  const std::string line = StrCat(FormatTimeUtc(PosixClock().WallUs()), " ", text, "\n");
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+Result<void> MakeRoot(const std::string& root) {
+  PosixFiles files;
+  OC_TRY_VOID(files.MakeFolders(root));
+  if (chmod(root.c_str(), 0700) != 0)
+    return Fail(ErrnoError(errno, StrCat("cannot make '", root, "' private")));
+  return {};
+}
+
+EngineInfo InfoOf(const DaemonOptions& options, const Clock& clock) {
+  EngineInfo info;
+  info.version = OVERCAP_VERSION;
+  info.pid = getpid();
+  info.root = options.root;
+  info.socket = options.root + "/daemon.sock";
+  info.started_us = clock.WallUs();
+  info.started_monotonic_us = clock.MonotonicUs();
+  return info;
+}
+
+}  // namespace
+
+Result<int> RunDaemon(const DaemonOptions& options) {
+  umask(077);
+  OC_TRY_VOID(MakeRoot(options.root));
+  auto lock = LockRoot(options.root);
+  if (!lock && lock.error().code == ErrorCode::kConflict) return 0;
+  if (!lock) return Fail(lock.error());
+  if (ftruncate(lock->Get(), 0) == 0) (void)dprintf(lock->Get(), "%d\n", getpid());
+  (void)std::signal(SIGPIPE, SIG_IGN);
+  (void)std::signal(SIGHUP, SIG_IGN);
+  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a killed agent leaves behind comes to us
+
+  PosixClock clock;
+  PosixFiles files;
+  PosixAgents agents(options.binary, options.root + "/daemon.log", options.grace_seconds);
+  Engine engine(clock, files, agents, options.root, options.machine);
+  OC_TRY_VOID(engine.Open());
+  if (engine.journal().cut_torn_record())
+    Log("a torn last record of the journal was cut off: its act was never done");
+  const EngineInfo info = InfoOf(options, clock);
+  OC_TRY(listener, ListenUnix(info.socket));
+  Api api(engine, clock, info);
+  Server server(engine, api, agents, clock, std::move(listener), options.idle_exit_seconds);
+  Log(StrCat("engine ", info.version, " started, pid ", info.pid, ", ", engine.table().jobs().size(),
+             " jobs"));
+  auto served = server.Run();
+  (void)unlink(info.socket.c_str());
+  Log(served ? "engine ended" : StrCat("engine ended: ", served.error().message));
+  if (!served) return Fail(served.error());
+  return 0;
+}
+
+Result<std::string> RecoverJournal(const std::string& root) {
+  OC_TRY(lock, LockRoot(root));
+  PosixFiles files;
+  const std::string path = root + "/journal";
+  OC_TRY(text, files.Read(path));
+  const SalvagedJournal salvaged = SalvageJournal(text);
+  if (salvaged.bad_lines.empty()) return std::string("the journal is not damaged; nothing was changed");
+  JobTable table;
+  int misfits = 0;
+  for (const Event& event : salvaged.events) misfits += table.Apply(event) ? 0 : 1;
+  const std::string kept = StrCat(path, ".damaged-", PosixClock().WallUs() / 1'000'000);
+  OC_TRY_VOID(files.WriteAtomic(kept, text, true));
+  Journal journal(files, path);
+  OC_TRY_VOID(journal.Rewrite(table.Compact()));
+  std::string report =
+      StrCat("kept the damaged journal as '", kept, "'\n", salvaged.bad_lines.size(), " bad lines, ", misfits,
+             " records without their job, ", table.jobs().size(), " jobs recovered");
+  // A folder without a record: its 'submitted' was among the bad lines.
+  auto folders = files.List(root + "/jobs");
+  for (const std::string& id : folders ? *folders : std::vector<std::string>()) {
+    if (table.Find(id) != nullptr) continue;
+    report += StrCat("\njob '", id, "' has no record any more; its folder stays: ", root, "/jobs/", id);
+  }
+  return report;
+}
+
+}  // namespace overcap

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// `overcap daemon`: the embedded engine as a process.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "model/machine.h"
+
+namespace overcap {
+
+struct DaemonOptions {
+  std::string root;
+  std::string binary;  // what is started as `overcap agent`
+  Machine machine;
+  int idle_exit_seconds = 3600;  // ends by itself after so long without jobs and clients; 0: never
+  int grace_seconds = 10;        // between TERM and KILL, for the agents
+};
+
+// Serves until it is stopped. A second engine on the same root ends at once with status 0.
+Result<int> RunDaemon(const DaemonOptions& options);
+
+// `overcap daemon recover`: keeps a damaged journal beside, writes a new one from its good records; returns
+// what to tell the user. kConflict while an engine runs.
+Result<std::string> RecoverJournal(const std::string& root);
+
+}  // namespace overcap

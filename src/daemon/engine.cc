@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "base/text.h"
+#include "daemon/after_attempt.h"
+#include "model/fits.h"
+
+namespace overcap {
+namespace {
+
+constexpr int64_t kRetryAfterUs = 1'000'000;
+constexpr std::ptrdiff_t kMostRetryTasks = 5'000;  // they stand on a command line
+
+TaskResults ResultsOf(const AgentReport& report) {
+  TaskResults results;
+  for (const TaskResult& task : report.tasks) {
+    if (task.ending.state == JobState::kSucceeded) {
+      ++results.succeeded;
+    } else if (task.ending.state == JobState::kRunning) {
+      results.lost.push_back(task.task);
+    } else {
+      results.failed.emplace_back(task.task, task.ending.exit_status);
+    }
+  }
+  return results;
+}
+
+}  // namespace
+
+Engine::Engine(const Clock& clock, Files& files, Agents& agents, std::string root, Machine machine)
+    : clock_(clock),
+      files_(files),
+      agents_(agents),
+      root_(std::move(root)),
+      machine_(std::move(machine)),
+      journal_(files, root_ + "/journal") {
+  scheduler_.SetNodes({machine_});
+}
+
+Event Engine::MakeEvent(EventKind kind, const Job& job) const {
+  Event event;
+  event.kind = kind;
+  event.time_us = clock_.WallUs();
+  event.id = job.spec.id;
+  return event;
+}
+
+Result<void> Engine::Record(std::vector<Event> events) {
+  OC_TRY_VOID(journal_.Append(events));
+  for (Event& event : events) {
+    const Job* before = table_.Find(event.id);
+    if (before != nullptr) changed_.insert(before->key);
+    OC_TRY_VOID(table_.Apply(event));
+    const Job* after = table_.Find(event.id);
+    if (after != nullptr) changed_.insert(after->key);
+    uncopied_.push_back(std::move(event));
+  }
+  return {};
+}
+
+// ---- requests ----
+
+Result<const Job*> Engine::Submit(const JobSpec& spec) {
+  if (const Job* job = table_.Find(spec.id); job != nullptr) {
+    if (job->spec == spec) return job;
+    return Fail(ErrorCode::kConflict, StrCat("job '", spec.id, "' exists already and is another one"));
+  }
+  OC_TRY_VOID(ValidateSpec(spec));
+  OC_TRY_VOID(CheckFits(spec.resources, machine_));
+  for (const Dependency& dependency : spec.after) {
+    if (table_.Find(dependency.job_id) != nullptr) continue;
+    return Fail(ErrorCode::kNotFound, StrCat("no job '", dependency.job_id, "' to wait for"),
+                "overcap ls shows the ids");
+  }
+  if (!spec.replaces.empty() && table_.Find(spec.replaces) == nullptr) {
+    return Fail(ErrorCode::kNotFound, StrCat("no job '", spec.replaces, "' to replace"),
+                "overcap ls shows the ids");
+  }
+  Event event;
+  event.kind = EventKind::kSubmitted;
+  event.time_us = clock_.WallUs();
+  event.id = spec.id;
+  event.spec = spec;
+  OC_TRY_VOID(Record({event}));
+  Job* job = table_.Find(spec.id);
+  EnqueueIfReady(*job);
+  // Should this fail (full disk) the old job goes on and the new one waits for it; a restart asks again.
+  if (!spec.replaces.empty()) (void)Cancel(spec.replaces, StrCat("replaced by ", spec.id));
+  return job;
+}
+
+Result<void> Engine::Cancel(std::string_view id, const std::string& reason) {
+  Job* job = table_.Find(id);
+  if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
+  if (job->ended() || job->progress.cancel_requested) return {};
+  Event cancel = MakeEvent(EventKind::kCancel, *job);
+  cancel.reason = reason;
+  if (!job->slots.empty()) {
+    OC_TRY_VOID(Record({cancel}));
+    scheduler_.Remove(job->key);
+    signals_.emplace_back(job->key, SIGTERM);
+    return {};
+  }
+  Event ended = MakeEvent(EventKind::kEnded, *job);
+  ended.ending.state = JobState::kCancelled;
+  ended.ending.reason = reason;
+  OC_TRY_VOID(Record({cancel, ended}));
+  JobEnded(*job);
+  return {};
+}
+
+Result<void> Engine::Hold(std::string_view id) {
+  Job* job = table_.Find(id);
+  if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
+  if (job->state == JobState::kHeld) return {};
+  if (job->state != JobState::kQueued) {
+    return Fail(ErrorCode::kConflict,
+                StrCat("job '", id, "' is ", JobStateName(job->state), ": only queued jobs can be held"),
+                job->ended() ? "" : StrCat("overcap abort ", id, " stops it"));
+  }
+  OC_TRY_VOID(Record({MakeEvent(EventKind::kHeld, *job)}));
+  scheduler_.Remove(job->key);
+  return {};
+}
+
+Result<void> Engine::Release(std::string_view id) {
+  Job* job = table_.Find(id);
+  if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
+  if (job->state != JobState::kHeld) return {};
+  OC_TRY_VOID(Record({MakeEvent(EventKind::kReleased, *job)}));
+  EnqueueIfReady(*job);
+  return {};
+}
+
+Result<void> Engine::Remove(const std::vector<std::string>& ids) {
+  std::vector<Event> events;
+  std::set<std::string_view> seen;
+  for (const std::string& id : ids) {
+    const Job* job = table_.Find(id);
+    if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
+    if (!job->ended()) {
+      return Fail(ErrorCode::kConflict, StrCat("job '", id, "' is ", JobStateName(job->state), ", not ended"),
+                  StrCat("overcap abort ", id, " stops it"));
+    }
+    if (seen.insert(id).second) events.push_back(MakeEvent(EventKind::kRemoved, *job));
+  }
+  OC_TRY_VOID(Record(events));
+  for (const std::string& id : ids) removals_.push_back(JobDir(id));
+  return {};
+}
+
+Result<bool> Engine::Configure(const Machine& machine) {
+  if (machine == machine_) return false;
+  if (HasRunning()) {
+    return Fail(
+        ErrorCode::kConflict,
+        StrCat("the engine runs jobs on a machine with ", machine_.gpus.size(), " GPUs and ", machine_.cpus,
+               " CPUs, this configuration declares ", machine.gpus.size(), " and ", machine.cpus),
+        "wait until they have ended, or use another OVERCAP_HOME for this configuration");
+  }
+  machine_ = machine;
+  scheduler_.SetNodes({machine_});
+  return true;
+}
+
+// ---- readiness and the queue ----
+
+Engine::Readiness Engine::CheckReady(const Job& job, std::string* why) const {
+  if (!job.spec.replaces.empty()) {
+    const Job* old = table_.Find(job.spec.replaces);
+    if (old != nullptr && !old->ended()) {
+      *why = StrCat("waits until '", old->spec.id, "' has stopped");
+      return Readiness::kWaits;
+    }
+  }
+  for (const Dependency& dependency : job.spec.after) {
+    const Job* other = table_.Find(dependency.job_id);
+    if (other == nullptr) continue;  // removed, so it had ended, and this job was looked at then
+    if (!other->ended()) {
+      *why = StrCat("waits for '", dependency.job_id, "' to ", dependency.any_end ? "end" : "succeed");
+      return Readiness::kWaits;
+    }
+    if (!dependency.any_end && other->state != JobState::kSucceeded) {
+      *why = StrCat("'", dependency.job_id, "', which it waited for, has ", JobStateName(other->state));
+      return Readiness::kNever;
+    }
+  }
+  return Readiness::kReady;
+}
+
+void Engine::EnqueueIfReady(Job& job) {
+  if (job.state != JobState::kQueued || job.progress.cancel_requested) return;
+  std::string why;
+  switch (CheckReady(job, &why)) {
+    case Readiness::kWaits:
+      return;
+    case Readiness::kNever: {
+      Event ended = MakeEvent(EventKind::kEnded, job);
+      ended.ending.state = JobState::kCancelled;
+      ended.ending.reason = why;
+      if (Record({ended})) JobEnded(job);
+      return;
+    }
+    case Readiness::kReady:
+      break;
+  }
+  QueuedJob queued;
+  queued.key = job.key;
+  queued.seq = job.key;
+  queued.priority = job.spec.priority;
+  queued.resources = job.spec.resources;
+  if (job.is_array()) {
+    const int left = TasksLeft(job);
+    queued.slots_wanted = std::max(1, job.spec.array.limit > 0 ? std::min(left, job.spec.array.limit) : left);
+    queued.first_slot = job.progress.next_slot;
+    queued.resources.time_seconds = 0;  // the limit is a task's, not the lane's
+  }
+  scheduler_.Enqueue(queued);
+}
+
+std::string Engine::TaskCounterPath(const Job& job) const {
+  return JobDir(job.spec.id) + "/attempt-1/next-task";
+}
+
+int64_t Engine::ReadTaskCounter(const Job& job) const {
+  auto bytes = files_.ReadRange(TaskCounterPath(job), 0, 8);
+  int64_t next = 0;
+  if (!bytes || bytes->size() != 8) return 0;
+  for (int i = 7; i >= 0; --i)
+    next = (next << 8) | static_cast<unsigned char>((*bytes)[static_cast<size_t>(i)]);
+  return next;
+}
+
+int Engine::TasksLeft(const Job& job) const {
+  const int64_t left = job.spec.array.Count() - ReadTaskCounter(job);
+  return static_cast<int>(std::max<int64_t>(0, left)) + (job.array->retry.empty() ? 0 : 1);
+}
+
+// How many more lanes a running array may take.
+void Engine::UpdateArrayDemand(Job& job) {
+  if (!job.is_array() || job.state != JobState::kRunning || job.progress.cancel_requested) return;
+  int wanted = job.array->drained && job.array->retry.empty() ? 0 : TasksLeft(job);
+  if (job.spec.array.limit > 0)
+    wanted = std::min(wanted, job.spec.array.limit - static_cast<int>(job.slots.size()));
+  scheduler_.UpdateSlots(job.key, std::max(0, wanted));
+}
+
+void Engine::JobEnded(const Job& job) {
+  scheduler_.Remove(job.key);
+  failed_starts_.erase(job.key);
+  for (Job* dependent : table_.Dependents(job.spec.id)) EnqueueIfReady(*dependent);
+}
+
+// ---- agents ----
+
+std::string Engine::AgentFile(const Job& job, int attempt, int slot, std::string_view suffix) const {
+  return StrCat(JobDir(job.spec.id), "/attempt-", attempt, "/agent-", slot, suffix);
+}
+
+// Takes the slot's claim so that no agent can come late; false when an agent has it.
+bool Engine::ClaimForNobody(const Job& job, const Slot& slot) {
+  (void)files_.MakeFolders(StrCat(JobDir(job.spec.id), "/attempt-", slot.attempt));
+  auto made = files_.CreateExclusive(AgentFile(job, slot.attempt, slot.slot, ".claim"),
+                                     ClaimToJson({0, 0, "", "daemon"}) + "\n");
+  return made.has_value();
+}
+
+Engine::SlotOutcome Engine::ReadOutcome(const Job& job, const Slot& slot) {
+  SlotOutcome outcome;
+  // A claim that a power cut took away proves nothing: only in the same boot does no claim mean that nothing
+  // ran.
+  const bool same_boot = slot.boot_id == agents_.CurrentBoot();
+  const bool never_claimed = ClaimForNobody(job, slot) && same_boot;
+  auto text_of_claim = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".claim"));
+  const auto claim = text_of_claim ? ClaimFromJson(*text_of_claim) : Result<Claim>(Claim{});
+  if (never_claimed || (same_boot && claim && claim->by == "daemon")) {
+    outcome.tasks.lost = slot.retry_tasks;
+    outcome.ending.state = JobState::kQueued;
+    outcome.ending.reason = "its agent ended before it began";
+    return outcome;
+  }
+  auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".jsonl"));
+  AgentReportReader reader;
+  if (text) reader.Feed(*text);
+  const AgentReport& report = reader.report();
+  outcome.tasks = ResultsOf(report);
+  for (const int task : slot.retry_tasks) {
+    const auto same = [task](const TaskResult& result) { return result.task == task; };
+    if (std::none_of(report.tasks.begin(), report.tasks.end(), same)) outcome.tasks.lost.push_back(task);
+  }
+  if (report.end) {
+    outcome.ending = *report.end;
+    return outcome;
+  }
+  outcome.ending.state = JobState::kLost;
+  outcome.ending.reason = "its agent was killed or the machine went down";
+  agents_.KillStrays(job.spec.id);
+  return outcome;
+}
+
+void Engine::AgentEnded(const AgentToken& token) {
+  Job* job = table_.FindKey(token.job_key);
+  if (job == nullptr || job->FindSlot(token.attempt, token.slot) == nullptr) return;
+  if (!SlotEnded(*job, token.attempt, token.slot)) {
+    unrecorded_ends_.push_back(token);
+    retry_at_us_ = clock_.MonotonicUs() + kRetryAfterUs;
+  }
+}
+
+Result<void> Engine::SlotEnded(Job& job, int attempt, int slot_number) {
+  const Slot slot = *job.FindSlot(attempt, slot_number);
+  SlotOutcome outcome = ReadOutcome(job, slot);
+  Event event = MakeEvent(EventKind::kSlotEnded, job);
+  event.attempt = attempt;
+  event.slot = slot_number;
+  event.ending = outcome.ending;
+  event.tasks = std::move(outcome.tasks);
+  OC_TRY_VOID(Record({event}));
+  scheduler_.Release(job.key, slot_number);
+  task_readers_.erase({job.key, slot_number});
+  if (event.ending.state == JobState::kQueued) ++failed_starts_[job.key];
+  if (!Settle(job)) {
+    unsettled_.push_back(job.key);
+    retry_at_us_ = clock_.MonotonicUs() + kRetryAfterUs;
+  }
+  return {};
+}
+
+std::vector<bool> Engine::ReportedTasks(const Job& job) const {
+  std::vector<bool> reported(static_cast<size_t>(job.spec.array.Count()));
+  for (int slot = 0; slot < job.progress.next_slot; ++slot) {
+    auto text = files_.Read(AgentFile(job, 1, slot, ".jsonl"));
+    if (!text) continue;
+    for (const TaskResult& task : ParseAgentReport(*text).tasks) {
+      const int position = job.spec.array.PositionOf(task.task);
+      if (position >= 0) reported[static_cast<size_t>(position)] = true;
+    }
+  }
+  return reported;
+}
+
+std::vector<int> Engine::UnreportedTasks(const Job& job) const {
+  const TaskResults& done = job.array->done;
+  const int total = job.spec.array.Count();
+  if (done.succeeded + static_cast<int>(done.failed.size() + done.lost.size()) >= total) return {};
+  const std::vector<bool> reported = ReportedTasks(job);
+  std::vector<int> unreported;
+  for (int position = 0; position < total; ++position) {
+    if (!reported[static_cast<size_t>(position)]) unreported.push_back(job.spec.array.IndexAt(position));
+  }
+  return unreported;
+}
+
+Result<void> Engine::Settle(Job& job) {
+  if (job.array && job.array->drained && job.slots.empty() && job.array->retry.empty()) {
+    job.array->retry = UnreportedTasks(job);
+  }
+  const auto failed = failed_starts_.find(job.key);
+  const AfterAttempt next =
+      DecideAfterAttempt(job, job.last_attempt, failed == failed_starts_.end() ? 0 : failed->second);
+  if (next.step == NextStep::kGoOn) {
+    UpdateArrayDemand(job);
+    return {};
+  }
+  Event after = MakeEvent(next.step == NextStep::kEnd ? EventKind::kEnded : EventKind::kRequeued, job);
+  after.ending = next.ending;
+  after.reason = next.reason;
+  OC_TRY_VOID(Record({after}));
+  if (next.step == NextStep::kEnd) {
+    JobEnded(job);
+  } else {
+    scheduler_.Remove(job.key);
+    EnqueueIfReady(job);
+  }
+  return {};
+}
+
+// ---- a turn ----
+
+Result<void> Engine::RecordStart(const Start& start) {
+  Job& job = *table_.FindKey(start.key);
+  Event event = MakeEvent(EventKind::kStarted, job);
+  event.attempt = job.is_array() ? 1 : job.progress.attempt + 1;
+  event.slot = start.slot;
+  event.gpus = start.allocation.gpus;
+  event.cpus = start.allocation.cpus;
+  event.boot_id = agents_.CurrentBoot();
+  if (job.array) {
+    const auto& retry = job.array->retry;
+    event.retry_tasks.assign(retry.begin(),
+                             retry.begin() + std::min<std::ptrdiff_t>(std::ssize(retry), kMostRetryTasks));
+  }
+  OC_TRY_VOID(Record({event}));
+  starts_.push_back({job.key, event.attempt, event.slot});
+  UpdateArrayDemand(job);
+  return {};
+}
+
+Result<void> Engine::StartPass() {
+  const std::vector<Start> starts = scheduler_.Pass(clock_.WallUs());
+  for (size_t i = 0; i < starts.size(); ++i) {
+    auto recorded = RecordStart(starts[i]);
+    if (recorded) continue;
+    for (size_t undone = i; undone < starts.size(); ++undone) scheduler_.Undo(starts[undone]);
+    return recorded;
+  }
+  return {};
+}
+
+Result<void> Engine::Turn() {
+  const int64_t now = clock_.MonotonicUs();
+  if (retry_at_us_ != 0 && now >= retry_at_us_) {
+    retry_at_us_ = 0;
+    for (const AgentToken& token : std::exchange(unrecorded_ends_, {})) AgentEnded(token);
+    for (const uint64_t key : std::exchange(unsettled_, {})) {
+      if (Job* job = table_.FindKey(key); job != nullptr && !Settle(*job)) unsettled_.push_back(key);
+    }
+    if (!unsettled_.empty()) retry_at_us_ = now + kRetryAfterUs;
+  }
+  if (retry_at_us_ == 0) {
+    // A full disk: what could not be recorded is not started; it is tried again later.
+    if (!StartPass()) retry_at_us_ = now + kRetryAfterUs;
+  }
+  OC_TRY_VOID(journal_.Commit());
+  Act();
+  return {};
+}
+
+void Engine::Act() {
+  WriteCopies();
+  for (const StartEffect& effect : std::exchange(starts_, {})) StartAgent(effect);
+  for (const auto& [key, signal] : std::exchange(signals_, {})) {
+    Job* job = table_.FindKey(key);
+    if (job == nullptr) continue;
+    for (const Slot& slot : job->slots) {
+      if (slot.agent) agents_.Signal(*slot.agent, signal);
+    }
+  }
+  for (const std::string& folder : std::exchange(removals_, {})) (void)files_.RemoveTree(folder);
+}
+
+void Engine::StartAgent(const StartEffect& effect) {
+  Job* job = table_.FindKey(effect.key);
+  Slot* slot = job == nullptr ? nullptr : job->FindSlot(effect.attempt, effect.slot);
+  if (slot == nullptr) return;
+  AgentStart start{job->spec.id, JobDir(job->spec.id), root_ + "/store", effect.attempt,
+                   effect.slot,  slot->gpus,           slot->cpus,       slot->retry_tasks};
+  const AgentToken token{effect.key, effect.attempt, effect.slot};
+  auto agent = agents_.Start(start);
+  if (agent) slot->agent = *agent;
+  if (!agent || !agents_.Watch(*agent, token)) AgentEnded(token);
+}
+
+// Copies of what was recorded, for people and for the agents; the journal is the truth.
+void Engine::WriteCopies() {
+  for (const Event& event : std::exchange(uncopied_, {})) {
+    Job* job = table_.Find(event.id);
+    if (job == nullptr) continue;  // removed
+    const std::string dir = JobDir(event.id);
+    const bool first = event.kind == EventKind::kSubmitted;
+    const bool needs_spec = first || (event.kind == EventKind::kStarted && !job->spec_written);
+    if (needs_spec && files_.MakeFolders(dir)) {
+      job->spec_written =
+          files_.WriteAtomic(dir + "/spec.json", SpecToJson(job->spec) + "\n", false).has_value();
+    }
+    if (auto log = files_.OpenAppend(dir + "/events.jsonl"))
+      (void)(*log)->Append(EventToJson(event, false) + "\n");
+  }
+}
+
+}  // namespace overcap

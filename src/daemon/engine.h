@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The embedded engine without its loop: takes requests and news of agents, decides, journals, then acts.
+//
+// Every turn is: requests and news append records to the journal and change the table; Turn() schedules,
+// makes the journal durable, and only then does what the records say (start, stop, remove, write copies into
+// job folders). The caller sends its replies after Turn() succeeded. A kill at any point leaves a journal
+// from which Open() goes on.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "daemon/agents.h"
+#include "daemon/job_table.h"
+#include "daemon/journal.h"
+#include "model/machine.h"
+#include "sched/scheduler.h"
+#include "sys/clock.h"
+#include "sys/files.h"
+
+namespace overcap {
+
+class Engine {
+ public:
+  Engine(const Clock& clock, Files& files, Agents& agents, std::string root, Machine machine);
+
+  // Replays the journal, finds running agents again, records what ended meanwhile. Call once, before all
+  // else; then Turn(). kCorrupt when the journal is damaged: nothing was changed.
+  Result<void> Open();
+
+  // Each of these records (or refuses, changing nothing) and takes effect in the next Turn().
+  Result<const Job*> Submit(const JobSpec& spec);  // again with the same id and spec: the job that is there
+  Result<void> Cancel(std::string_view id, const std::string& reason);
+  Result<void> Hold(std::string_view id);
+  Result<void> Release(std::string_view id);
+  Result<void> Remove(const std::vector<std::string>& ids);  // all or none
+  // What the machine has; kConflict while jobs run on what would change.
+  Result<bool> Configure(const Machine& machine);
+
+  // An agent that Watch() knew has ended.
+  void AgentEnded(const AgentToken& token);
+
+  // Schedules, commits, acts. An error means that the disk's state is unknown: end the process and start
+  // anew.
+  Result<void> Turn();
+  // When Turn() should be called again though nothing happened (a full disk is tried again); 0: no need.
+  int64_t RetryAtUs() const { return retry_at_us_; }
+
+  // Jobs that changed since the last call.
+  std::set<uint64_t> TakeChanged() { return std::exchange(changed_, {}); }
+
+  const JobTable& table() const { return table_; }
+  const Machine& machine() const { return machine_; }
+  const Scheduler& scheduler() const { return scheduler_; }
+  const Journal& journal() const { return journal_; }
+  // As its user sees it. `in_detail`: with why it waits and, for arrays, the logs of the tasks.
+  JobRecord RecordOf(const Job& job, bool in_detail) const;
+  std::string JobDir(std::string_view id) const { return root_ + "/jobs/" + std::string(id); }
+  bool HasRunning() const { return table_.Count(JobState::kRunning) > 0; }
+
+ private:
+  enum class Readiness { kReady, kWaits, kNever };
+  struct StartEffect {
+    uint64_t key;
+    int attempt;
+    int slot;
+  };
+
+  // Journal, then table, then the copies in job folders (after the commit).
+  Result<void> Record(std::vector<Event> events);
+  Event MakeEvent(EventKind kind, const Job& job) const;
+
+  Result<void> RecoverJob(Job& job);
+  void RecoverSlot(Job& job, const Slot& slot);
+  bool ClaimForNobody(const Job& job, const Slot& slot);
+  void RepairCopies(const std::set<std::string>& ids);
+  Result<void> CompactIfWorthIt();
+
+  // What the report of this slot says; kQueued: never ran, kLost: no end.
+  struct SlotOutcome {
+    Ending ending;
+    TaskResults tasks;
+  };
+  SlotOutcome ReadOutcome(const Job& job, const Slot& slot);
+  Result<void> SlotEnded(Job& job, int attempt, int slot);
+  // Which positions of an array any agent has reported as begun.
+  std::vector<bool> ReportedTasks(const Job& job) const;
+  // After a power cut the counter of tasks may be behind what agents have reported.
+  Result<void> RepairTaskCounter(const Job& job);
+  // Tasks of an array that no agent ever reported: taken by one that was killed before it could say so.
+  std::vector<int> UnreportedTasks(const Job& job) const;
+  // Decides and records what becomes of a job that runs in no slot any more.
+  Result<void> Settle(Job& job);
+  void JobEnded(const Job& job);
+
+  Readiness CheckReady(const Job& job, std::string* why) const;
+  void EnqueueIfReady(Job& job);
+  void UpdateArrayDemand(Job& job);
+  int TasksLeft(const Job& job) const;
+  std::string TaskCounterPath(const Job& job) const;
+  int64_t ReadTaskCounter(const Job& job) const;
+  Result<void> StartPass();
+  Result<void> RecordStart(const Start& start);
+
+  void Act();
+  void StartAgent(const StartEffect& effect);
+  void WriteCopies();
+  std::string AgentFile(const Job& job, int attempt, int slot, std::string_view suffix) const;
+  TaskCounts CountTasks(const Job& job) const;
+  std::string WaitReason(const Job& job) const;
+
+  const Clock& clock_;
+  Files& files_;
+  Agents& agents_;
+  std::string root_;
+  Machine machine_;
+  JobTable table_;
+  Journal journal_;
+  Scheduler scheduler_;
+
+  std::vector<Event> uncopied_;  // recorded, not yet in their job's folder
+  std::vector<StartEffect> starts_;
+  std::vector<std::pair<uint64_t, int>> signals_;  // job, signal to its agents
+  std::vector<std::string> removals_;              // folders
+  std::vector<AgentToken> unrecorded_ends_;        // the disk was full
+  std::vector<uint64_t> unsettled_;                // likewise
+  std::unordered_map<uint64_t, int> failed_starts_;
+  std::set<uint64_t> changed_;
+  int64_t retry_at_us_ = 0;
+  mutable std::map<std::pair<uint64_t, int>, std::pair<int64_t, AgentReportReader>> task_readers_;
+};
+
+}  // namespace overcap

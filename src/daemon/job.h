@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job as the engine holds it in memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/agent_report.h"
+#include "model/event.h"
+#include "model/job_record.h"
+#include "model/job_spec.h"
+#include "sys/proc_table.h"
+
+namespace overcap {
+
+// One allocation in use: an attempt of a plain job, or one of the lanes of an array.
+struct Slot {
+  int attempt = 1;
+  int slot = 0;
+  std::vector<int> gpus;
+  std::vector<int> cpus;
+  std::string boot_id;           // of the machine when it was started
+  std::vector<int> retry_tasks;  // arrays: given to it to be run again
+  int64_t started_us = 0;
+  std::optional<ProcessIdentity> agent;  // not known between the journal's record and the start
+};
+
+// What only arrays have.
+struct ArrayProgress {
+  TaskResults done;        // of slots that have ended
+  std::vector<int> retry;  // tasks whose agent was killed, to be run again
+  bool drained = false;    // nobody is left to take from the counter
+};
+
+struct Job {
+  uint64_t key = 0;  // order of submission
+  JobSpec spec;
+  JobState state = JobState::kQueued;
+  Ending ending;  // once final; its reason also while it waits
+  JobProgress progress;
+  Ending last_attempt;  // how the slot that ended last did; decides what comes next
+  std::vector<Slot> slots;
+  bool spec_written = false;  // spec.json, by this process
+  std::unique_ptr<ArrayProgress> array;
+
+  bool ended() const { return IsFinal(state); }
+  bool is_array() const { return !spec.array.empty(); }
+  Slot* FindSlot(int attempt, int slot) {
+    for (Slot& candidate : slots) {
+      if (candidate.attempt == attempt && candidate.slot == slot) return &candidate;
+    }
+    return nullptr;
+  }
+};
+
+}  // namespace overcap

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/job_table.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "model/job_ref.h"
+
+namespace overcap {
+namespace {
+
+tl::unexpected<Error> Misfit(const Event& event, std::string_view why) {
+  return Fail(ErrorCode::kCorrupt,
+              StrCat("event '", EventKindName(event.kind), "' of job '", event.id, "': ", why));
+}
+
+// Whether tasks whose agent was killed are kept for another try, rather than as results.
+bool RetriesLostTasks(const Job& job) {
+  return job.spec.requeue && !job.ended();
+}
+
+void Append(std::vector<std::pair<int, int>>* to, const std::vector<std::pair<int, int>>& from) {
+  to->insert(to->end(), from.begin(), from.end());
+}
+
+}  // namespace
+
+Job* JobTable::Find(std::string_view id) {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : found->second;
+}
+
+Job* JobTable::FindKey(uint64_t key) {
+  const auto found = jobs_.find(key);
+  return found == jobs_.end() ? nullptr : found->second.get();
+}
+
+int JobTable::ActiveCount() const {
+  return Count(JobState::kHeld) + Count(JobState::kQueued) + Count(JobState::kRunning) +
+         Count(JobState::kPreempted);
+}
+
+Result<void> JobTable::Apply(const Event& event) {
+  if (event.kind == EventKind::kSubmitted) return Submitted(event);
+  Job* job = Find(event.id);
+  if (job == nullptr) return Misfit(event, "there is no such job");
+  switch (event.kind) {
+    case EventKind::kHeld:
+      SetState(*job, JobState::kHeld);
+      return {};
+    case EventKind::kReleased:
+      SetState(*job, JobState::kQueued);
+      return {};
+    case EventKind::kStarted:
+      return Started(*job, event);
+    case EventKind::kCancel:
+      job->progress.cancel_requested = true;
+      job->ending.reason = event.reason;
+      return {};
+    case EventKind::kSlotEnded:
+      return SlotEnded(*job, event);
+    case EventKind::kRequeued:
+      SetState(*job, JobState::kQueued);
+      job->ending.reason = event.reason;
+      return {};
+    case EventKind::kEnded:
+      Ended(*job, event);
+      return {};
+    case EventKind::kRemoved:
+      Remove(*job);
+      return {};
+    case EventKind::kState:
+      RestoreState(*job, event);
+      return {};
+    case EventKind::kJournal:
+    case EventKind::kSubmitted:
+      break;
+  }
+  return Misfit(event, "it does not belong here");
+}
+
+Result<void> JobTable::Submitted(const Event& event) {
+  if (Find(event.spec.id) != nullptr) return Misfit(event, "the job exists already");
+  auto job = std::make_unique<Job>();
+  job->key = next_key_++;
+  job->spec = event.spec;
+  job->state = event.spec.hold ? JobState::kHeld : JobState::kQueued;
+  if (job->is_array()) job->array = std::make_unique<ArrayProgress>();
+  ++counts_[static_cast<size_t>(job->state)];
+  by_id_.emplace(job->spec.id, job.get());
+  for (const Dependency& dependency : job->spec.after) dependents_.emplace(dependency.job_id, job->key);
+  if (!job->spec.replaces.empty()) dependents_.emplace(job->spec.replaces, job->key);
+  jobs_.emplace(job->key, std::move(job));
+  return {};
+}
+
+Result<void> JobTable::Started(Job& job, const Event& event) {
+  if (job.ended()) return Misfit(event, "the job has ended");
+  if (job.FindSlot(event.attempt, event.slot) != nullptr) return Misfit(event, "the slot is in use already");
+  job.slots.push_back({event.attempt, event.slot, event.gpus, event.cpus, event.boot_id, event.retry_tasks,
+                       event.time_us, std::nullopt});
+  job.progress.attempt = event.attempt;
+  job.progress.next_slot = std::max(job.progress.next_slot, event.slot + 1);
+  if (job.progress.started_us == 0 || !job.is_array()) job.progress.started_us = event.time_us;
+  job.ending.reason.clear();
+  for (const int task : event.retry_tasks) {
+    if (job.array) std::erase(job.array->retry, task);
+  }
+  SetState(job, JobState::kRunning);
+  return {};
+}
+
+Result<void> JobTable::SlotEnded(Job& job, const Event& event) {
+  Slot* slot = job.FindSlot(event.attempt, event.slot);
+  if (slot == nullptr) return Misfit(event, "there is no such slot");
+  job.slots.erase(job.slots.begin() + (slot - job.slots.data()));
+  job.last_attempt = event.ending;
+  if (event.ending.state == JobState::kFailed && !job.is_array()) ++job.progress.restarts;
+  if (event.ending.state == JobState::kLost) ++job.progress.losses;
+  if (!job.array) return {};
+  job.array->done.succeeded += event.tasks.succeeded;
+  Append(&job.array->done.failed, event.tasks.failed);
+  const bool never_ran = event.ending.state == JobState::kQueued;
+  const bool again = never_ran || (job.spec.requeue && event.ending.state == JobState::kLost);
+  std::vector<int>* lost = again ? &job.array->retry : &job.array->done.lost;
+  lost->insert(lost->end(), event.tasks.lost.begin(), event.tasks.lost.end());
+  if (event.ending.state == JobState::kSucceeded) job.array->drained = true;
+  return {};
+}
+
+void JobTable::Ended(Job& job, const Event& event) {
+  job.ending = event.ending;
+  job.progress.ended_us = event.time_us;
+  SetState(job, event.ending.state);
+}
+
+void JobTable::RestoreState(Job& job, const Event& event) {
+  job.ending = event.ending;
+  job.progress = event.progress;
+  SetState(job, event.ending.state);
+  if (!job.array) return;
+  job.array->done = event.tasks;
+  if (RetriesLostTasks(job)) job.array->retry.swap(job.array->done.lost);
+}
+
+void JobTable::Remove(Job& job) {
+  --counts_[static_cast<size_t>(job.state)];
+  by_id_.erase(job.spec.id);
+  jobs_.erase(job.key);
+}
+
+void JobTable::SetState(Job& job, JobState state) {
+  --counts_[static_cast<size_t>(job.state)];
+  job.state = state;
+  ++counts_[static_cast<size_t>(state)];
+}
+
+std::vector<Job*> JobTable::Dependents(std::string_view id) {
+  std::vector<Job*> found;
+  const auto [begin, end] = dependents_.equal_range(std::string(id));
+  for (auto it = begin; it != end; ++it) {
+    if (Job* job = FindKey(it->second); job != nullptr && !job->ended()) found.push_back(job);
+  }
+  std::sort(found.begin(), found.end(), [](const Job* a, const Job* b) { return a->key < b->key; });
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+Result<std::string> JobTable::Resolve(std::string_view ref) const {
+  if (Find(ref) != nullptr) return std::string(ref);
+  std::vector<JobRefCandidate> candidates;
+  candidates.reserve(jobs_.size());
+  for (const auto& [key, job] : jobs_) candidates.push_back({job->spec.id, job->spec.submitted_us});
+  return ResolveJobRef(ref, candidates,
+                       [this](std::string_view id) { return ToUtf8(ShellJoin(Find(id)->spec.command)); });
+}
+
+std::vector<Event> JobTable::Compact() const {
+  std::vector<Event> events;
+  for (const auto& [key, job] : jobs_) {
+    Event submitted;
+    submitted.kind = EventKind::kSubmitted;
+    submitted.time_us = job->spec.submitted_us;
+    submitted.id = job->spec.id;
+    submitted.spec = job->spec;
+    events.push_back(submitted);
+    Event state;
+    state.kind = EventKind::kState;
+    state.time_us = job->progress.ended_us;
+    state.id = job->spec.id;
+    state.ending = job->ending;
+    state.ending.state = job->state;
+    state.progress = job->progress;
+    if (job->array) {
+      state.tasks = job->array->done;
+      if (RetriesLostTasks(*job)) state.tasks.lost = job->array->retry;
+    }
+    events.push_back(state);
+    for (const Slot& slot : job->slots) {
+      Event started;
+      started.kind = EventKind::kStarted;
+      started.time_us = slot.started_us;
+      started.id = job->spec.id;
+      started.attempt = slot.attempt;
+      started.slot = slot.slot;
+      started.gpus = slot.gpus;
+      started.cpus = slot.cpus;
+      started.boot_id = slot.boot_id;
+      started.retry_tasks = slot.retry_tasks;
+      events.push_back(started);
+    }
+  }
+  return events;
+}
+
+}  // namespace overcap

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// All jobs: the fold of the journal's events. No clock, no files: the same events give the same table.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "daemon/job.h"
+
+namespace overcap {
+
+class JobTable {
+ public:
+  // Changes the table as the event says; kCorrupt when it does not fit what came before (and nothing is
+  // changed).
+  Result<void> Apply(const Event& event);
+
+  Job* Find(std::string_view id);
+  const Job* Find(std::string_view id) const { return const_cast<JobTable*>(this)->Find(id); }
+  Job* FindKey(uint64_t key);
+  const std::map<uint64_t, std::unique_ptr<Job>>& jobs() const { return jobs_; }  // by order of submission
+  int Count(JobState state) const { return counts_[static_cast<size_t>(state)]; }
+  int ActiveCount() const;  // not ended
+
+  // Jobs whose start depends on `id` (--after, resubmit).
+  std::vector<Job*> Dependents(std::string_view id);
+  // Ids by suffix, whole id or "last".
+  Result<std::string> Resolve(std::string_view ref) const;
+  // The shortest list of events that gives this table.
+  std::vector<Event> Compact() const;
+
+ private:
+  Result<void> Submitted(const Event& event);
+  Result<void> Started(Job& job, const Event& event);
+  Result<void> SlotEnded(Job& job, const Event& event);
+  void Ended(Job& job, const Event& event);
+  void RestoreState(Job& job, const Event& event);
+  void Remove(Job& job);
+  void SetState(Job& job, JobState state);
+
+  std::map<uint64_t, std::unique_ptr<Job>> jobs_;
+  std::unordered_map<std::string_view, Job*> by_id_;
+  std::unordered_multimap<std::string, uint64_t> dependents_;
+  std::array<int, 9> counts_{};
+  uint64_t next_key_ = 1;
+};
+
+}  // namespace overcap

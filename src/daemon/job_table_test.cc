@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/job_table.h"
+
+#include <gtest/gtest.h>
+
+namespace overcap {
+namespace {
+
+Event Of(EventKind kind, const std::string& id) {
+  Event event;
+  event.kind = kind;
+  event.time_us = 10;
+  event.id = id;
+  return event;
+}
+
+Event Submit(const std::string& id) {
+  Event event = Of(EventKind::kSubmitted, id);
+  event.spec.id = id;
+  event.spec.command = {"true"};
+  return event;
+}
+
+Event Start(const std::string& id, int attempt, int slot) {
+  Event event = Of(EventKind::kStarted, id);
+  event.attempt = attempt;
+  event.slot = slot;
+  event.gpus = {0};
+  return event;
+}
+
+Event EndSlot(const std::string& id, int attempt, int slot, JobState state) {
+  Event event = Of(EventKind::kSlotEnded, id);
+  event.attempt = attempt;
+  event.slot = slot;
+  event.ending.state = state;
+  return event;
+}
+
+Event End(const std::string& id, JobState state) {
+  Event event = Of(EventKind::kEnded, id);
+  event.ending.state = state;
+  event.ending.exit_status = 4;
+  return event;
+}
+
+constexpr char kId[] = "ann_1700000000_00000001";
+
+TEST(JobTableTest, AJobGoesThroughItsLife) {
+  JobTable table;
+  ASSERT_TRUE(table.Apply(Submit(kId)));
+  EXPECT_EQ(table.Find(kId)->state, JobState::kQueued);
+  ASSERT_TRUE(table.Apply(Start(kId, 1, 0)));
+  EXPECT_EQ(table.Count(JobState::kRunning), 1);
+  ASSERT_TRUE(table.Apply(EndSlot(kId, 1, 0, JobState::kFailed)));
+  EXPECT_TRUE(table.Find(kId)->slots.empty());
+  ASSERT_TRUE(table.Apply(End(kId, JobState::kFailed)));
+  EXPECT_EQ(table.Find(kId)->ending.exit_status, 4);
+  EXPECT_EQ(table.ActiveCount(), 0);
+  ASSERT_TRUE(table.Apply(Of(EventKind::kRemoved, kId)));
+  EXPECT_EQ(table.Find(kId), nullptr);
+  EXPECT_EQ(table.Count(JobState::kFailed), 0);
+}
+
+TEST(JobTableTest, EventsThatDoNotFitAreRefused) {
+  JobTable table;
+  EXPECT_FALSE(table.Apply(Of(EventKind::kHeld, kId)));
+  ASSERT_TRUE(table.Apply(Submit(kId)));
+  EXPECT_FALSE(table.Apply(Submit(kId)));
+  EXPECT_FALSE(table.Apply(EndSlot(kId, 1, 0, JobState::kFailed)));
+  ASSERT_TRUE(table.Apply(Start(kId, 1, 0)));
+  EXPECT_FALSE(table.Apply(Start(kId, 1, 0))) << "one slot cannot be given twice";
+  ASSERT_TRUE(table.Apply(End(kId, JobState::kCancelled)));
+  EXPECT_FALSE(table.Apply(Start(kId, 2, 0))) << "an ended job cannot start";
+}
+
+TEST(JobTableTest, DependentsAreFoundUntilTheyHaveEnded) {
+  JobTable table;
+  ASSERT_TRUE(table.Apply(Submit(kId)));
+  Event second = Submit("ann_1700000000_00000002");
+  second.spec.after = {{kId, false}};
+  ASSERT_TRUE(table.Apply(second));
+  ASSERT_EQ(table.Dependents(kId).size(), 1u);
+  ASSERT_TRUE(table.Apply(End(second.id, JobState::kCancelled)));
+  EXPECT_TRUE(table.Dependents(kId).empty());
+}
+
+// Folding the compact list gives the same jobs as folding all events did.
+TEST(JobTableTest, TheCompactListGivesTheSameTable) {
+  JobTable table;
+  const std::string array_id = "ann_1700000000_00000003";
+  Event array = Submit(array_id);
+  array.spec.array = *ParseArraySpec("0-9%2");
+  array.spec.requeue = true;
+  Event lane_end = EndSlot(array_id, 1, 0, JobState::kLost);
+  lane_end.tasks = {3, {{4, 1}}, {5}};
+  Event cancel = Of(EventKind::kCancel, "ann_1700000000_00000002");
+  cancel.reason = "enough";
+  for (const Event& event :
+       {Submit(kId), Start(kId, 1, 0), EndSlot(kId, 1, 0, JobState::kFailed), End(kId, JobState::kFailed),
+        Submit("ann_1700000000_00000002"), Start("ann_1700000000_00000002", 1, 0), cancel, array,
+        Start(array_id, 1, 0), Start(array_id, 1, 1), lane_end}) {
+    ASSERT_TRUE(table.Apply(event));
+  }
+  JobTable again;
+  for (const Event& event : table.Compact()) {
+    const auto decoded = EventFromJson(EventToJson(event));
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    ASSERT_TRUE(again.Apply(*decoded));
+  }
+  for (const auto& [key, job] : table.jobs()) {
+    const Job* copy = again.Find(job->spec.id);
+    ASSERT_NE(copy, nullptr);
+    EXPECT_EQ(copy->spec, job->spec);
+    EXPECT_EQ(copy->state, job->state);
+    EXPECT_EQ(copy->progress, job->progress) << job->spec.id;
+    ASSERT_EQ(copy->slots.size(), job->slots.size());
+    for (size_t i = 0; i < job->slots.size(); ++i) EXPECT_EQ(copy->slots[i].gpus, job->slots[i].gpus);
+    if (!job->array) continue;
+    EXPECT_EQ(copy->array->done, job->array->done);
+    EXPECT_EQ(copy->array->retry, std::vector<int>{5});
+  }
+}
+
+}  // namespace
+}  // namespace overcap

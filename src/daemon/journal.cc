@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/journal.h"
+
+#include <charconv>
+
+#include "base/crc32c.h"
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+constexpr int kVersion = 1;
+constexpr size_t kCrcDigits = 8;
+
+std::string CrcText(std::string_view json) {
+  constexpr char kHex[] = "0123456789abcdef";
+  const uint32_t crc = Crc32c(json);
+  std::string text;
+  for (int shift = 28; shift >= 0; shift -= 4) text += kHex[(crc >> shift) & 15];
+  return text;
+}
+
+// One line without its newline.
+Result<Event> DecodeLine(std::string_view line) {
+  if (line.size() < kCrcDigits + 2 || line[kCrcDigits] != ' ')
+    return Fail(ErrorCode::kCorrupt, "not a record");
+  uint32_t crc = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + kCrcDigits, crc, 16);
+  const std::string_view json = line.substr(kCrcDigits + 1);
+  if (error != std::errc() || end != line.data() + kCrcDigits || crc != Crc32c(json)) {
+    return Fail(ErrorCode::kCorrupt, "wrong checksum");
+  }
+  return EventFromJson(json);
+}
+
+// After a power cut a file system may show NUL bytes where the last write should be.
+bool IsUnwritten(std::string_view tail) {
+  return tail[0] == '\0' && tail.find_first_not_of('\0') == std::string_view::npos;
+}
+
+std::string Encode(const std::vector<Event>& events) {
+  std::string text;
+  for (const Event& event : events) text += Journal::EncodeRecord(event);
+  return text;
+}
+
+Event VersionRecord() {
+  Event event;
+  event.kind = EventKind::kJournal;
+  event.version = kVersion;
+  return event;
+}
+
+}  // namespace
+
+std::string Journal::EncodeRecord(const Event& event) {
+  const std::string json = EventToJson(event);
+  return CrcText(json) + ' ' + json + '\n';
+}
+
+Result<void> Journal::Open(const std::function<Result<void>(Event)>& replay) {
+  if (!files_.Exists(path_)) return BeginNew();
+  OC_TRY(text, files_.Read(path_));
+  OC_TRY(good, Replay(text, replay));
+  if (good == 0) return BeginNew();  // a crash before the first record was whole
+  OC_TRY(file, files_.OpenAppend(path_));
+  file_ = std::move(file);
+  if (good < static_cast<int64_t>(text.size())) {
+    cut_torn_record_ = true;
+    OC_TRY_VOID(file_->TruncateTo(good));
+  }
+  // The file may hold records that a killed engine never made durable: from here on they are believed, so
+  // they must be.
+  return file_->Sync();
+}
+
+Result<void> Journal::BeginNew() {
+  OC_TRY_VOID(files_.WriteAtomic(path_, EncodeRecord(VersionRecord()), true));
+  OC_TRY(file, files_.OpenAppend(path_));
+  file_ = std::move(file);
+  records_ = 1;
+  return {};
+}
+
+// Returns how many bytes are good.
+Result<int64_t> Journal::Replay(std::string_view text, const std::function<Result<void>(Event)>& replay) {
+  size_t at = 0;
+  for (int64_t line_number = 1; at < text.size(); ++line_number) {
+    const size_t newline = text.find('\n', at);
+    if (newline == std::string_view::npos || IsUnwritten(text.substr(at))) return static_cast<int64_t>(at);
+    auto event = DecodeLine(text.substr(at, newline - at));
+    Result<void> applied;
+    if (event && line_number == 1 && event->kind != EventKind::kJournal)
+      event = Fail(ErrorCode::kCorrupt, "no journal");
+    if (event && event->version > kVersion) event = Fail(ErrorCode::kCorrupt, "written by a newer overcap");
+    if (event && event->kind != EventKind::kJournal) applied = replay(*std::move(event));
+    if (!event || !applied) {
+      const Error& error = event ? applied.error() : event.error();
+      return Fail(ErrorCode::kCorrupt,
+                  StrCat("journal '", path_, "' is damaged at line ", line_number, ": ", error.message),
+                  error.hint.empty()
+                      ? "type 'overcap daemon recover': it keeps the damaged file and all good records"
+                      : error.hint);
+    }
+    ++records_;
+    at = newline + 1;
+  }
+  return static_cast<int64_t>(at);
+}
+
+Result<void> Journal::Append(const std::vector<Event>& events) {
+  const int64_t size = file_->Size();
+  auto appended = file_->Append(Encode(events));
+  if (!appended) {
+    OC_TRY_VOID(file_->TruncateTo(size));
+    return appended;
+  }
+  records_ += static_cast<int64_t>(events.size());
+  dirty_ = true;
+  return {};
+}
+
+Result<void> Journal::Commit() {
+  if (!dirty_) return {};
+  OC_TRY_VOID(file_->Sync());
+  dirty_ = false;
+  return {};
+}
+
+Result<void> Journal::Rewrite(const std::vector<Event>& events) {
+  OC_TRY_VOID(files_.WriteAtomic(path_, EncodeRecord(VersionRecord()) + Encode(events), true));
+  OC_TRY(file, files_.OpenAppend(path_));
+  file_ = std::move(file);
+  records_ = 1 + static_cast<int64_t>(events.size());
+  dirty_ = false;
+  return {};
+}
+
+SalvagedJournal SalvageJournal(std::string_view text) {
+  SalvagedJournal salvaged;
+  for (int64_t line_number = 1; !text.empty(); ++line_number) {
+    const size_t newline = text.find('\n');
+    auto event = DecodeLine(text.substr(0, newline));
+    if (!event) salvaged.bad_lines.push_back(line_number);
+    if (event && event->kind != EventKind::kJournal) salvaged.events.push_back(*std::move(event));
+    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+  }
+  return salvaged;
+}
+
+}  // namespace overcap

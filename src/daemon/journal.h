@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine's append-only journal (docs/formats/journal.md).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/event.h"
+#include "sys/files.h"
+
+namespace overcap {
+
+class Journal {
+ public:
+  Journal(Files& files, std::string path) : files_(files), path_(std::move(path)) {}
+
+  // Reads all records, in order, into `replay`, cuts a torn last one off, and opens for appending. kCorrupt
+  // with file, line and what to type when a record in the middle is damaged; nothing is changed then.
+  Result<void> Open(const std::function<Result<void>(Event)>& replay);
+  // Replaces the content by these events: the old journal stays complete until the new one is durable.
+  Result<void> Rewrite(const std::vector<Event>& events);
+
+  // All events or, with an error, none of them. Not durable before Commit().
+  Result<void> Append(const std::vector<Event>& events);
+  // Makes what was appended durable. After an error nobody knows what is on disk: the engine must end and
+  // start anew.
+  Result<void> Commit();
+
+  int64_t SizeBytes() const { return file_ ? file_->Size() : 0; }
+  int64_t records() const { return records_; }
+  bool cut_torn_record() const { return cut_torn_record_; }
+
+  static std::string EncodeRecord(const Event& event);
+
+ private:
+  Result<int64_t> Replay(std::string_view text, const std::function<Result<void>(Event)>& replay);
+  Result<void> BeginNew();
+
+  Files& files_;
+  std::string path_;
+  std::unique_ptr<AppendFile> file_;
+  int64_t records_ = 0;
+  bool dirty_ = false;
+  bool cut_torn_record_ = false;
+};
+
+// What of a damaged journal can still be used: every good record, and the numbers of the bad lines.
+struct SalvagedJournal {
+  std::vector<Event> events;
+  std::vector<int64_t> bad_lines;
+};
+SalvagedJournal SalvageJournal(std::string_view text);
+
+}  // namespace overcap

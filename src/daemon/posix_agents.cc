@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/posix_agents.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "sys/process.h"
+
+extern char** environ;
+
+namespace overcap {
+namespace {
+
+constexpr int kKillRounds = 50;
+
+std::string JoinInts(const std::vector<int>& values) {
+  std::string out;
+  for (const int value : values) out += StrCat(out.empty() ? "" : ",", value);
+  return out;
+}
+
+std::vector<std::string> CurrentEnvironment() {
+  std::vector<std::string> env;
+  for (char** entry = environ; *entry != nullptr; ++entry) env.emplace_back(*entry);
+  return env;
+}
+
+int SendSignal(int pidfd, int signal) {
+  return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
+}
+
+Fd OpenPidfd(pid_t pid) {
+  return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+}
+
+}  // namespace
+
+PosixAgents::PosixAgents(std::string binary, std::string log_path, int grace_seconds)
+    : binary_(std::move(binary)),
+      log_path_(std::move(log_path)),
+      grace_seconds_(std::to_string(grace_seconds)),
+      env_(CurrentEnvironment()),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      log_(open(log_path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)) {}
+
+Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
+  SpawnRequest request;
+  request.program = binary_;
+  request.argv = {"overcap",   "agent",
+                  "--job",     start.job_dir,
+                  "--store",   start.store_dir,
+                  "--attempt", std::to_string(start.attempt),
+                  "--slot",    std::to_string(start.slot),
+                  "--gpus",    JoinInts(start.gpus),
+                  "--cpus",    JoinInts(start.cpus),
+                  "--grace",   grace_seconds_};
+  if (!start.retry_tasks.empty()) {
+    request.argv.insert(request.argv.end(), {"--retry-tasks", JoinInts(start.retry_tasks)});
+  }
+  request.env = env_;
+  request.cwd = "/";
+  request.stderr_fd = log_.Get();
+  request.group = ProcessGroup::kSession;
+  request.want_pidfd = true;
+  // Until the agent is ready to take them, so that a cancel right after the start is not lost.
+  request.blocked_signals = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+  OC_TRY(spawned, Spawn(request));
+  const auto identity = Identify(spawned.pid);
+  if (!identity) {  // it has ended already: its report tells how
+    (void)waitpid(spawned.pid, nullptr, 0);
+    return Fail(ErrorCode::kNotFound, StrCat("agent process ", spawned.pid, " has ended"));
+  }
+  started_[spawned.pid] = std::move(spawned.pidfd);
+  return *identity;
+}
+
+std::string PosixAgents::CurrentBoot() const {
+  return BootId();
+}
+
+bool PosixAgents::IsAlive(const ProcessIdentity& agent) const {
+  return overcap::IsAlive(agent);
+}
+
+Result<void> PosixAgents::Watch(const ProcessIdentity& agent, const AgentToken& token) {
+  Fd pidfd;
+  if (auto own = started_.find(agent.pid); own != started_.end()) {
+    pidfd = std::move(own->second);
+    started_.erase(own);
+  } else {
+    pidfd = OpenPidfd(agent.pid);
+    // Between the look and the open the pid may have gone to somebody else.
+    if (pidfd && !overcap::IsAlive(agent)) pidfd.Reset();
+  }
+  if (!pidfd) return Fail(ErrorCode::kNotFound, StrCat("agent process ", agent.pid, " is gone"));
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = pidfd.Get();
+  if (epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, pidfd.Get(), &event) != 0)
+    return Fail(ErrnoError(errno, "epoll_ctl"));
+  const int key = pidfd.Get();
+  watched_[key] = Watched{std::move(pidfd), agent.pid, token};
+  return {};
+}
+
+std::vector<AgentToken> PosixAgents::TakeEnded() {
+  std::vector<AgentToken> ended;
+  std::array<epoll_event, 64> events;
+  const int count = epoll_wait(epoll_.Get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < count; ++i) {
+    const auto found = watched_.find(events[static_cast<size_t>(i)].data.fd);
+    if (found == watched_.end()) continue;
+    int status = 0;
+    (void)waitpid(found->second.pid, &status, WNOHANG);  // not a child of ours after a restart: fine
+    ended.push_back(found->second.token);
+    watched_.erase(found);
+  }
+  return ended;
+}
+
+void PosixAgents::Signal(const ProcessIdentity& agent, int signal) {
+  for (const auto& [fd, watched] : watched_) {
+    if (watched.pid == agent.pid) {
+      (void)SendSignal(fd, signal);
+      return;
+    }
+  }
+}
+
+// Processes may fork while they are being killed: look again until none is left, a bounded number of times.
+int PosixAgents::KillStrays(const std::string& job_id) {
+  int killed = 0;
+  for (int round = 0; round < kKillRounds; ++round) {
+    const std::vector<pid_t> strays = ProcessesWithEnvironment(StrCat("OVERCAP_JOB_ID=", job_id));
+    int alive = 0;
+    for (const pid_t pid : strays) {
+      const Fd pidfd = OpenPidfd(pid);
+      if (pidfd && SendSignal(pidfd.Get(), SIGKILL) == 0) ++alive;
+    }
+    if (alive == 0) break;
+    killed += round == 0 ? alive : 0;
+    usleep(2000);
+  }
+  return killed;
+}
+
+}  // namespace overcap

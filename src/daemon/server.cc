@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/server.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <utility>
+
+#include "net/unix_socket.h"
+
+namespace overcap {
+namespace {
+
+constexpr size_t kMaxConnections = 4096;
+
+}  // namespace
+
+Server::Server(Engine& engine, Api& api, PosixAgents& agents, const Clock& clock, Fd listener,
+               int idle_exit_seconds)
+    : engine_(engine),
+      api_(api),
+      agents_(agents),
+      clock_(clock),
+      listener_(std::move(listener)),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      idle_exit_us_(idle_exit_seconds * int64_t{1'000'000}) {}
+
+Result<void> Server::Arm(int fd, uint32_t events, int operation) {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = fd;
+  if (epoll_ctl(epoll_.Get(), operation, fd, &event) != 0) return Fail(ErrnoError(errno, "epoll_ctl"));
+  return {};
+}
+
+Result<void> Server::Prepare() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  signals_ = Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (sigprocmask(SIG_BLOCK, &set, nullptr) != 0 || !signals_) return Fail(ErrnoError(errno, "signalfd"));
+  OC_TRY_VOID(Arm(signals_.Get(), EPOLLIN, EPOLL_CTL_ADD));
+  OC_TRY_VOID(Arm(listener_.Get(), EPOLLIN, EPOLL_CTL_ADD));
+  return Arm(agents_.EndedFd(), EPOLLIN, EPOLL_CTL_ADD);
+}
+
+Result<void> Server::Run() {
+  OC_TRY_VOID(Prepare());
+  last_busy_us_ = clock_.MonotonicUs();
+  OC_TRY_VOID(engine_.Turn());
+  while (!stop_ && !IdleTooLong()) {
+    std::array<epoll_event, 128> events;
+    const int count = epoll_wait(epoll_.Get(), events.data(), static_cast<int>(events.size()), TimeoutMs());
+    if (count < 0 && errno != EINTR) return Fail(ErrnoError(errno, "epoll_wait"));
+    for (int i = 0; i < count; ++i) {
+      const int fd = events[static_cast<size_t>(i)].data.fd;
+      if (fd == listener_.Get()) {
+        AcceptAll();
+      } else if (fd == signals_.Get()) {
+        stop_ = true;
+      } else if (fd == agents_.EndedFd()) {
+        for (const AgentToken& token : agents_.TakeEnded()) engine_.AgentEnded(token);
+      } else if (auto found = connections_.find(fd); found != connections_.end()) {
+        if (events[static_cast<size_t>(i)].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) ReadFrom(*found->second);
+        if (connections_.contains(fd)) Flush(*found->second);
+      }
+    }
+    OC_TRY_VOID(engine_.Turn());
+    AnswerWaiters();
+    SendReplies();
+  }
+  return {};
+}
+
+void Server::AcceptAll() {
+  while (true) {
+    auto accepted = AcceptUnix(listener_);
+    if (!accepted || !*accepted) return;
+    const auto uid = PeerUid(**accepted);
+    if (!uid || *uid != getuid() || connections_.size() >= kMaxConnections) continue;
+    const int fd = (*accepted)->Get();
+    if (!Arm(fd, EPOLLIN, EPOLL_CTL_ADD)) continue;
+    auto connection = std::make_unique<Connection>();
+    connection->fd = *std::move(*accepted);
+    // The request is usually there already: saves one round through epoll.
+    Connection& added = *(connections_[fd] = std::move(connection));
+    ReadFrom(added);
+  }
+}
+
+void Server::ReadFrom(Connection& connection) {
+  const int fd = connection.fd.Get();
+  auto open = connection.reader.FeedFrom(connection.fd);
+  if (!open) return Close(fd);
+  HandleFrames(connection);
+  if (!*open && connections_.contains(fd)) Close(fd);
+}
+
+void Server::HandleFrames(Connection& connection) {
+  const int fd = connection.fd.Get();
+  while (!connection.waiting) {
+    auto frame = connection.reader.Next();
+    if (!frame) return Close(fd);
+    if (!*frame) return;
+    last_busy_us_ = clock_.MonotonicUs();
+    Handled handled = api_.Handle(**frame);
+    stop_ = stop_ || handled.stop;
+    if (handled.wait) {
+      connection.waiting = true;
+      waiters_.push_back({fd, *std::move(handled.wait)});
+      continue;
+    }
+    connection.replies.push_back(std::move(handled.reply));
+    touched_.push_back(fd);
+  }
+}
+
+// Waiters are few beside jobs: one per `wait` on the command line.
+void Server::AnswerWaiters() {
+  (void)engine_.TakeChanged();
+  std::list<Waiter> open = std::exchange(waiters_, {});
+  for (auto it = open.begin(); it != open.end();) {
+    auto reply = api_.Check(it->wait);
+    auto connection = connections_.find(it->fd);
+    const auto current = it++;
+    if (connection == connections_.end()) continue;
+    if (!reply) {
+      waiters_.splice(waiters_.end(), open, current);
+      continue;
+    }
+    connection->second->waiting = false;
+    connection->second->replies.push_back(*std::move(reply));
+    touched_.push_back(connection->first);
+  }
+}
+
+void Server::SendReplies() {
+  for (const int fd : std::exchange(touched_, {})) {
+    auto found = connections_.find(fd);
+    if (found == connections_.end()) continue;
+    for (const std::string& reply : std::exchange(found->second->replies, {})) {
+      if (found->second->writer.Add(reply)) continue;
+      const Error too_long{ErrorCode::kUsage, "the answer is too long", "ask for fewer jobs"};
+      (void)found->second->writer.Add(ErrorReply(too_long));
+    }
+    Flush(*found->second);
+  }
+}
+
+void Server::Flush(Connection& connection) {
+  if (connection.writer.Pending() == 0 && !connection.writable_armed) return;
+  const int fd = connection.fd.Get();
+  auto empty = connection.writer.Flush(connection.fd);
+  if (!empty) return Close(fd);
+  if (*empty == connection.writable_armed) {
+    connection.writable_armed = !*empty;
+    (void)Arm(fd, EPOLLIN | (connection.writable_armed ? EPOLLOUT : 0u), EPOLL_CTL_MOD);
+  }
+}
+
+void Server::Close(int fd) {
+  connections_.erase(fd);
+  waiters_.remove_if([fd](const Waiter& waiter) { return waiter.fd == fd; });
+}
+
+int Server::TimeoutMs() const {
+  int64_t until = INT64_MAX;
+  for (const Waiter& waiter : waiters_) until = std::min(until, waiter.wait.deadline_us);
+  if (engine_.RetryAtUs() != 0) until = std::min(until, engine_.RetryAtUs());
+  if (idle_exit_us_ > 0) until = std::min(until, last_busy_us_ + idle_exit_us_);
+  if (until == INT64_MAX) return -1;
+  const int64_t left_us = std::max<int64_t>(0, until - clock_.MonotonicUs());
+  return static_cast<int>(std::min<int64_t>(INT_MAX, left_us / 1000 + 1));
+}
+
+bool Server::IdleTooLong() const {
+  if (idle_exit_us_ == 0 || !connections_.empty() || engine_.table().ActiveCount() > 0) return false;
+  return clock_.MonotonicUs() - last_busy_us_ >= idle_exit_us_;
+}
+
+}  // namespace overcap

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Agents as the simulation runs them: they follow docs/formats/job-folder.md step by step, live on when the
+// engine dies, and keep a ledger of what really ran.
+#pragma once
+
+#include <csignal>
+#include <gtest/gtest.h>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "daemon/agents.h"
+#include "model/agent_report.h"
+#include "model/job_spec.h"
+#include "mortal_files.h"
+#include "sys/fake_files.h"
+#include "sys/random.h"
+
+namespace overcap {
+
+class SimAgents : public Agents {
+ public:
+  SimAgents(FakeFiles& files, SeededRandom& random, Life& engine)
+      : files_(files), random_(random), engine_(engine) {}
+
+  Result<ProcessIdentity> Start(const AgentStart& start) override {
+    if (!engine_.Spend()) return DeadError();
+    const pid_t pid = next_pid_++;
+    processes_[pid] = Process{start, {pid, static_cast<uint64_t>(pid), boot_}, Stage::kSpawned, 0, {}, false};
+    return processes_[pid].identity;
+  }
+  std::string CurrentBoot() const override { return boot_; }
+  bool IsAlive(const ProcessIdentity& agent) const override {
+    const auto found = processes_.find(agent.pid);
+    return found != processes_.end() && found->second.identity == agent &&
+           found->second.stage != Stage::kGone;
+  }
+  Result<void> Watch(const ProcessIdentity& agent, const AgentToken& token) override {
+    if (engine_.Dead()) return DeadError();
+    if (!IsAlive(agent)) {
+      if (processes_.contains(agent.pid))
+        ended_.push_back(token);  // a pidfd of a process that ended is readable
+      else
+        return Fail(ErrorCode::kNotFound, "gone");
+      return {};
+    }
+    watched_[agent.pid] = token;
+    return {};
+  }
+  void Signal(const ProcessIdentity& agent, int signal) override {
+    if (engine_.Dead() || signal != SIGTERM || !IsAlive(agent)) return;
+    processes_[agent.pid].told_to_stop = true;
+  }
+  int KillStrays(const std::string&) override { return 0; }
+
+  // One step of one agent, drawn from the seed.
+  void Step() {
+    std::vector<pid_t> live;
+    for (const auto& [pid, process] : processes_) {
+      if (process.stage != Stage::kGone) live.push_back(pid);
+    }
+    if (!live.empty()) StepOf(processes_[live[random_.Below(live.size())]]);
+  }
+  void KillOne() {
+    for (auto& [pid, process] : processes_) {
+      if (process.stage != Stage::kGone && random_.Below(2) == 0) return Gone(process);
+    }
+  }
+  void PowerCut() {
+    for (auto& [pid, process] : processes_) process.stage = Stage::kGone;
+    EngineDied();
+    boot_ = StrCat("boot-", ++boots_);
+  }
+  void EngineDied() {
+    watched_.clear();
+    ended_.clear();
+  }
+  std::vector<AgentToken> TakeEnded() { return std::exchange(ended_, {}); }
+  bool AllGone() const {
+    for (const auto& [pid, process] : processes_) {
+      if (process.stage != Stage::kGone) return false;
+    }
+    return true;
+  }
+
+  // What really ran: per job (and task) how often its command was started, and how its last run ended.
+  std::map<std::pair<std::string, int>, int> runs;
+  std::map<std::string, Ending> endings;
+
+ private:
+  enum class Stage { kSpawned, kClaimed, kRunning, kGone };
+  struct Process {
+    AgentStart start;
+    ProcessIdentity identity;
+    Stage stage = Stage::kSpawned;
+    int task = -1;
+    std::vector<int> retry;
+    bool told_to_stop = false;
+  };
+
+  std::string FileOf(const Process& process, std::string_view suffix) const {
+    return StrCat(process.start.job_dir, "/attempt-", process.start.attempt, "/agent-", process.start.slot,
+                  suffix);
+  }
+  bool Report(const Process& process, const std::string& line, bool durable = false) {
+    auto file = files_.OpenAppend(FileOf(process, ".jsonl"));
+    return file && (*file)->Append(line) && (!durable || SyncReport(process, **file));
+  }
+  // The start of a task is durable before its command runs.
+  bool SyncReport(const Process& process, AppendFile& file) {
+    const std::string& dir = process.start.job_dir;
+    const std::string attempt = StrCat(dir, "/attempt-", process.start.attempt);
+    return file.Sync() && files_.SyncFolder(attempt) && files_.SyncFolder(dir) &&
+           files_.SyncFolder(dir.substr(0, dir.rfind('/')));
+  }
+  void Gone(Process& process) {
+    process.stage = Stage::kGone;
+    if (auto watched = watched_.find(process.identity.pid); watched != watched_.end()) {
+      ended_.push_back(watched->second);
+      watched_.erase(watched);
+    }
+  }
+
+  void StepOf(Process& process) {
+    switch (process.stage) {
+      case Stage::kSpawned:
+        return TakeClaim(process);
+      case Stage::kClaimed:
+        return Begin(process);
+      case Stage::kRunning:
+        return Finish(process);
+      case Stage::kGone:
+        return;
+    }
+  }
+
+  void TakeClaim(Process& process) {
+    (void)files_.MakeFolders(StrCat(process.start.job_dir, "/attempt-", process.start.attempt));
+    const Claim claim{process.identity.pid, static_cast<int64_t>(process.identity.start_ticks),
+                      process.identity.boot_id, "agent"};
+    if (!files_.CreateExclusive(FileOf(process, ".claim"), ClaimToJson(claim))) return Gone(process);
+    process.retry = process.start.retry_tasks;
+    process.stage = Stage::kClaimed;
+  }
+
+  JobSpec SpecOf(const Process& process) const {
+    auto text = files_.Read(process.start.job_dir + "/spec.json");
+    auto spec = text ? SpecFromJson(*text) : Result<JobSpec>(Fail(text.error()));
+    EXPECT_TRUE(spec) << "an agent was started without its spec";
+    return spec ? *spec : JobSpec{};
+  }
+
+  // The same GPU must never be in the hands of two commands.
+  void CheckGpus(const Process& process) const {
+    for (const auto& [pid, other] : processes_) {
+      if (other.stage != Stage::kRunning || pid == process.identity.pid) continue;
+      for (const int gpu : other.start.gpus) {
+        for (const int own : process.start.gpus)
+          EXPECT_NE(gpu, own) << other.start.job_id << " and " << process.start.job_id;
+      }
+    }
+  }
+
+  bool End(Process& process, JobState state, int exit_status) {
+    Ending ending;
+    ending.state = state;
+    ending.exit_status = exit_status;
+    const bool written = Report(process, EndLine(0, ending));
+    if (written) endings[process.start.job_id] = ending;
+    Gone(process);
+    return written;
+  }
+
+  void Begin(Process& process) {
+    if (process.told_to_stop) return (void)End(process, JobState::kCancelled, 143);
+    const JobSpec spec = SpecOf(process);
+    process.task = -1;
+    if (!spec.array.empty()) {
+      process.task = NextTask(process, spec);
+      if (process.task < 0) return (void)End(process, JobState::kSucceeded, 0);
+      if (random_.Below(40) == 0) return Gone(process);  // killed between taking a task and saying so
+      if (!Report(process, TaskStartLine(0, process.task, 1), true)) return Gone(process);
+    }
+    CheckGpus(process);
+    ++runs[{process.start.job_id, process.task}];
+    process.stage = Stage::kRunning;
+  }
+
+  int NextTask(Process& process, const JobSpec& spec) {
+    if (!process.retry.empty()) {
+      const int task = process.retry.back();
+      process.retry.pop_back();
+      return task;
+    }
+    const std::string path = StrCat(process.start.job_dir, "/attempt-1/next-task");
+    int64_t next = 0;
+    if (auto bytes = files_.Read(path); bytes && bytes->size() == 8)
+      next = static_cast<unsigned char>((*bytes)[0]);
+    if (next >= spec.array.Count()) return -1;
+    std::string bytes(8, '\0');
+    bytes[0] = static_cast<char>(next + 1);
+    if (!files_.WriteAtomic(path, bytes, true)) return -1;
+    return spec.array.IndexAt(static_cast<int>(next));
+  }
+
+  void Finish(Process& process) {
+    const bool fails = random_.Below(4) == 0;
+    if (process.task < 0) {
+      if (process.told_to_stop) return (void)End(process, JobState::kCancelled, 143);
+      return (void)End(process, fails ? JobState::kFailed : JobState::kSucceeded, fails ? 3 : 0);
+    }
+    Ending ending;
+    ending.state = fails ? JobState::kFailed : JobState::kSucceeded;
+    ending.exit_status = fails ? 3 : 0;
+    if (!Report(process, TaskEndLine(0, process.task, 1, ending))) return Gone(process);
+    process.stage = Stage::kClaimed;
+  }
+
+  FakeFiles& files_;
+  SeededRandom& random_;
+  Life& engine_;
+  std::map<pid_t, Process> processes_;
+  std::map<pid_t, AgentToken> watched_;
+  std::vector<AgentToken> ended_;
+  pid_t next_pid_ = 100;
+  int boots_ = 0;
+  std::string boot_ = "boot-0";
+};
+
+}  // namespace overcap
