@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/fits.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/text.h"
 #include "base/units.h"
 #include "model/gpu_type.h"
@@ -14,6 +17,23 @@ std::string Count(int count, std::string_view noun) {
 
 tl::unexpected<Error> TooMuch(const std::string& asked, const std::string& there, std::string hint = {}) {
   return Fail(ErrorCode::kUsage, StrCat("asks for ", asked, ", this machine has ", there), std::move(hint));
+}
+
+// "4 x rtx_6000, 1 x a40", in the order of their first GPU.
+std::string TypesOf(const Machine& machine) {
+  std::vector<std::pair<std::string, int>> types;
+  for (const Gpu& gpu : machine.gpus) {
+    const auto known =
+        std::find_if(types.begin(), types.end(), [&](const auto& type) { return type.first == gpu.type; });
+    if (known == types.end()) {
+      types.emplace_back(gpu.type, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  std::vector<std::string> parts;
+  for (const auto& [type, count] : types) parts.push_back(StrCat(count, " x ", type));
+  return Join(parts, ", ");
 }
 
 Result<void> CheckGpus(const Resources& resources, const Machine& machine) {
@@ -30,7 +50,7 @@ Result<void> CheckGpus(const Resources& resources, const Machine& machine) {
   }
   if (resources.gpus <= of_type) return {};
   return TooMuch(StrCat(Count(resources.gpus, "GPU"), " of type '", resources.gpu_type, "'"),
-                 StrCat(of_type, " of that type"), "`overcap doctor` lists the types of this machine");
+                 StrCat(of_type, " (", TypesOf(machine), ")"));
 }
 
 }  // namespace

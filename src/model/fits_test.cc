@@ -28,7 +28,7 @@ TEST(Fits, MoreGpusThanThereAre) {
 
 TEST(Fits, MoreGpusOfATypeThanThereAre) {
   EXPECT_EQ(Message({.gpus = 2, .gpu_type = "a100"}),
-            "asks for 2 GPUs of type 'a100', this machine has 1 of that type");
+            "asks for 2 GPUs of type 'a100', this machine has 1 (3 x a40, 1 x a100)");
 }
 
 TEST(Fits, EitherTypeCounts) {

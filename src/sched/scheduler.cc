@@ -102,7 +102,7 @@ void Scheduler::Adopt(const Running& running) {
     job.priority = running.priority;
   }
   ++job.in_use;
-  job.next_slot = std::max(job.next_slot, running.slot + 1);
+  job.next_slot = std::max({job.next_slot, running.next_slot, running.slot + 1});
   Held held{Acquire(running.resources), running.allocation, running.started_us};
   pool_.Take(held.shape->shape, held.allocation);
   uses_.emplace(std::pair(running.key, running.slot), std::move(held));

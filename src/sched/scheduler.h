@@ -44,6 +44,7 @@ struct Running {
   Resources resources;
   Allocation allocation;
   int64_t started_us = 0;
+  int next_slot = 0;  // arrays: numbers below it were used before, also by lanes that have ended
 };
 
 struct Start {

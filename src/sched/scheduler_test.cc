@@ -218,6 +218,13 @@ TEST(SchedulerTest, AdoptedWorkKeepsItsGpusAndMayGrow) {
   EXPECT_EQ(scheduler.FreeGpuIndices(), (std::vector<int>{1}));
 }
 
+TEST(SchedulerTest, SlotsOfLanesThatEndedBeforeAreNotUsedAgain) {
+  Scheduler scheduler = On(MakeMachine(2));
+  scheduler.Adopt({1, 0, 4, 0, Gpus(1), {0, {0}, {}}, 0, 9});
+  scheduler.UpdateSlots(1, 1);
+  EXPECT_EQ(Started(&scheduler), "1:9[1]");
+}
+
 TEST(SchedulerTest, AdoptedWorkOfAMachineThatHasShrunkDoesNoHarm) {
   Scheduler scheduler = On(MakeMachine(1, 1));
   scheduler.Adopt({1, 1, 0, 0, Gpus(2), {0, {0, 7}, {9}}, 0});
