@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a folder from a snapshot.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "snapshot/store.h"
+
+namespace overcap {
+
+struct MaterialiseOptions {
+  // Share the store's own files instead of copying them. Only for readers: who writes into one of these files
+  // damages the store. Executables are copied all the same (docs/adr/0002-materialise-by-copy.md).
+  bool hard_links = false;
+  bool use_spare = true;
+};
+
+struct MaterialiseReport {
+  bool from_spare = false;
+  bool cloned = false;  // the file system shares the blocks
+  int64_t files = 0;    // copied or linked now; none when a spare was taken
+  int64_t bytes = 0;
+};
+
+// Makes `target`, which must not exist, in a folder that does; it appears complete or not at all. Files are
+// the caller's own: 0600, or 0700 when executable. Not synced: after a power cut make it again. kConflict
+// when `target` exists, kNotFound without the tree, kCorrupt when something it names is missing or has
+// another size: then the message has path and object.
+Result<MaterialiseReport> Materialise(const SnapshotStore& store, std::string_view tree_id,
+                                      const std::string& target, const MaterialiseOptions& options = {});
+
+// Has at least `count` (at most 4) copies of the tree ready, so that Materialise takes one with a single
+// rename. Those of the two trees prepared last are kept. Call it when there is time: it costs a copy each.
+Result<void> PrepareSpare(const SnapshotStore& store, std::string_view tree_id, int count = 1);
+
+}  // namespace overcap
