@@ -239,13 +239,16 @@ struct Choice {
   NameMatch match;
 };
 
-// The command whose name stands first; nullptr when none fits with all flags before it.
+// The command whose name stands first, the longer one ("daemon stop" before "daemon"); nullptr when none fits
+// with all flags before it.
 Choice ChooseCommand(std::span<const std::string> words, std::span<const Command* const> commands) {
   Choice best;
   for (const Command* command : commands) {
     for (const std::string& name : NamesOf(*command)) {
       const NameMatch match = MatchName(words, *command, name);
-      if (match.words > 0 && (best.command == nullptr || match.at < best.match.at)) best = {command, match};
+      if (match.words == 0) continue;
+      const bool earlier = best.command == nullptr || match.at < best.match.at;
+      if (earlier || (match.at == best.match.at && match.words > best.match.words)) best = {command, match};
     }
   }
   return best;

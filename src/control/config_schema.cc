@@ -161,8 +161,7 @@ std::vector<EffectiveValue> EffectiveValues(const Config& config) {
   Config copy = config;  // fields are handed out for writing
   std::vector<EffectiveValue> values;
   const auto add = [&](const ConfigKey& key, const std::string& name) {
-    EffectiveValue value = {ConfigPath(key, name), ShowValue(key, key.field(copy, name)), "", 0, key.type,
-                            key.description};
+    EffectiveValue value = {ConfigPath(key, name), ShowValue(key, key.field(copy, name)), "", 0, &key, name};
     if (const auto setting = config.settings.find(value.path); setting != config.settings.end()) {
       value.file = setting->second.file;
       value.line = setting->second.line;

@@ -46,8 +46,8 @@ struct EffectiveValue {
   std::string value;
   std::string file;  // "": the default
   int line = 0;
-  ConfigType type;
-  std::string_view description;
+  const ConfigKey* key = nullptr;
+  std::string name;  // what '*' of the key's path stands for
 };
 std::vector<EffectiveValue> EffectiveValues(const Config& config);
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/all_commands.h"
+
+#include "cli/commands/commands.h"
+
+namespace overcap::cli {
+namespace {
+
+constexpr const Command* kCommands[] = {
+    &kConfigShow, &kDoctor, &kDaemonStatus, &kDaemonStop, &kCompletion,
+};
+
+}  // namespace
+
+std::span<const Command* const> AllCommands() {
+  return kCommands;
+}
+
+}  // namespace overcap::cli

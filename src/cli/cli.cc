@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include "base/text.h"
+#include "cli/args.h"
+#include "cli/help.h"
+
+namespace overcap::cli {
+namespace {
+
+void PrintHelp(const ParsedLine& line, std::span<const Command* const> commands, Output& out) {
+  const bool color = out.terminal().out_color;
+  out.Write(line.command != nullptr ? RenderHelp(HelpMarkdown(*line.command), color)
+                                    : OverviewHelp(commands, line.group, color));
+}
+
+Result<int> RunParsed(const ParsedLine& line, std::span<const Command* const> commands, World& world) {
+  if (line.globals.version) {
+    world.out().Line(StrCat("overcap ", OVERCAP_VERSION));
+    return 0;
+  }
+  if (line.globals.help) {
+    PrintHelp(line, commands, world.out());
+    return 0;
+  }
+  if (line.command == nullptr) {
+    return Fail(ErrorCode::kUsage, "no command was given", "'overcap --help' begins with examples");
+  }
+  if (!line.globals.config_file.empty()) world.UseConfigFile(line.globals.config_file);
+  world.UseCluster(line.globals.cluster);
+  if (!line.command->without_config) OC_TRY_VOID(world.LoadConfig());
+  return line.command->run(world, line.args);
+}
+
+}  // namespace
+
+int RunCommandLine(std::span<const std::string> words, std::span<const Command* const> commands,
+                   World& world) {
+  Output& out = world.out();
+  GlobalOptions globals;
+  const auto line = ParseLine(words, commands, &globals);
+  out.SetModes(globals.json, globals.quiet, globals.no_color);
+  auto status = line ? RunParsed(*line, commands, world) : Result<int>(Fail(line.error()));
+  if (!status) out.PrintError(status.error());
+  const auto flushed = out.Flush();
+  if (status && !flushed) {
+    out.PrintError(flushed.error());
+    return ExitStatus(flushed.error().code);
+  }
+  return status ? *status : ExitStatus(status.error().code);
+}
+
+}  // namespace overcap::cli

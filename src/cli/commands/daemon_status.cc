@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/commands/commands.h"
+#include "cli/world.h"
+#include "control/engine_call.h"
+
+namespace overcap::cli {
+namespace {
+
+constexpr int kNotRunning = 3;
+
+int SayNotRunning(const World& world) {
+  if (world.out().json()) {
+    const std::string socket = world.root() + "/daemon.sock";
+    JsonWriter json;
+    json.BeginObject().Field("running", false).Key("pid").Null().Field("socket", socket);
+    world.out().Json(json.Key("uptime_s").Null().Key("counts").Null().EndObject().Text());
+  } else {
+    world.out().Line("no engine is running; it starts by itself when a job is submitted");
+  }
+  return kNotRunning;
+}
+
+std::string CountsText(const EngineStatus& status) {
+  std::vector<std::string> parts;
+  for (const auto& [state, count] : status.counts) {
+    if (count > 0) parts.push_back(StrCat(count, " ", state));
+  }
+  return parts.empty() ? "none" : Join(parts, ", ");
+}
+
+Result<int> Run(World& world, const Args&) {
+  const auto status = GetEngineStatus(world.root());
+  if (!status && status.error().code == ErrorCode::kNotFound) return SayNotRunning(world);
+  if (!status) return Fail(status.error());
+  if (world.out().json()) {
+    world.out().Json(StrCat("{\"running\":true,", std::string_view(status->json).substr(1)));
+    return 0;
+  }
+  Output& out = world.out();
+  out.Line(
+      StrCat("engine   running, version ", status->version, ", up ", FormatDuration(status->uptime_seconds)));
+  out.Line(StrCat("pid      ", status->pid));
+  out.Line(StrCat("socket   ", status->socket));
+  out.Line(StrCat("jobs     ", CountsText(*status)));
+  out.Line(StrCat("gpus     ", status->gpus_free, " free"));
+  out.Line(StrCat("journal  ", FormatBytes(status->journal_bytes)));
+  return 0;
+}
+
+}  // namespace
+
+constinit const Command kDaemonStatus = {.name = "daemon status",
+                                         .summary = "whether the engine runs, its pid, socket and counts",
+                                         .max_words = 0,
+                                         .run = Run,
+                                         .group = CommandGroup::kSetup,
+                                         .without_config = true};
+
+}  // namespace overcap::cli

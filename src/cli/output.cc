@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output.h"
+
+#include <cerrno>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "cli/table.h"
+
+namespace overcap::cli {
+namespace {
+
+void Put(std::FILE* file, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), file);
+}
+
+std::string PaintIf(bool color, Style style, std::string_view text) {
+  return color ? PaintText(style, text) : std::string(text);
+}
+
+std::string ErrorJson(const Error& error) {
+  JsonWriter json;
+  json.BeginObject().Key("error").BeginObject();
+  json.Field("code", ErrorCodeName(error.code)).Field("message", error.message).Field("hint", error.hint);
+  return json.EndObject().EndObject().Take();
+}
+
+}  // namespace
+
+void Output::SetModes(bool json, bool quiet, bool no_color) {
+  json_ = json;
+  quiet_ = quiet;
+  if (no_color) terminal_.out_color = terminal_.err_color = false;
+}
+
+void Output::Line(std::string_view text) {
+  Write(text);
+  std::fputc('\n', out_);
+}
+
+void Output::Write(std::string_view bytes) {
+  ClearProgress();
+  Put(out_, bytes);
+}
+
+void Output::Json(std::string_view json) {
+  Line(json);
+}
+
+void Output::Print(const Table& table) {
+  Write(table.Render(terminal_.width, terminal_.out_color));
+}
+
+void Output::Note(std::string_view text) {
+  if (quiet_ || json_) return;
+  ClearProgress();
+  Put(err_, StrCat(text, "\n"));
+}
+
+void Output::Warn(std::string_view text) {
+  ClearProgress();
+  Put(err_, StrCat(PaintIf(terminal_.err_color, Style::kYellow, "overcap: warning:"), " ", text, "\n"));
+}
+
+void Output::PrintError(const Error& error) {
+  ClearProgress();
+  std::fflush(out_);  // so that the error stands after what it speaks of
+  if (json_) {
+    Put(err_, ErrorJson(error) + "\n");
+    return;
+  }
+  Put(err_, StrCat(PaintIf(terminal_.err_color, Style::kRed, "overcap:"), " ", error.message, "\n"));
+  if (error.hint.empty()) return;
+  Put(err_, StrCat(PaintIf(terminal_.err_color, Style::kBlue, "hint:"), " ", error.hint, "\n"));
+}
+
+void Output::Progress(std::string_view text) {
+  if (!terminal_.err_is_terminal || quiet_ || json_) return;
+  const int width = terminal_.width > 0 ? terminal_.width : 80;
+  Put(err_, StrCat("\r", ShortenToWidth(text, width - 1), "\033[K"));
+  std::fflush(err_);
+  progress_shown_ = true;
+}
+
+void Output::ClearProgress() {
+  if (!progress_shown_) return;
+  Put(err_, "\r\033[K");
+  std::fflush(err_);
+  progress_shown_ = false;
+}
+
+std::string Output::Paint(Style style, std::string_view text) const {
+  return PaintIf(terminal_.out_color, style, text);
+}
+
+Result<void> Output::Flush() {
+  ClearProgress();
+  std::fflush(err_);
+  if (std::fflush(out_) != 0 || std::ferror(out_) != 0)
+    return Fail(ErrnoError(errno, "cannot write to stdout"));
+  return {};
+}
+
+}  // namespace overcap::cli

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speaks to the embedded engine about itself; never starts one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace overcap {
+
+struct EngineStatus {
+  std::string version;
+  int pid = 0;
+  std::string socket;
+  int64_t uptime_seconds = 0;
+  std::map<std::string, int64_t> counts;  // jobs by state
+  int64_t gpus_free = 0;
+  int64_t journal_bytes = 0;
+  std::string json;  // all that the engine said
+};
+
+// kNotFound when none runs; kUnavailable when one does not answer within 5 seconds.
+Result<EngineStatus> GetEngineStatus(const std::string& root);
+
+// The engine ends after its reply; running jobs go on. Returns once its process is gone;
+// kUnavailable when it is still there after `patience_seconds`. kNotFound when none runs.
+Result<void> StopEngine(const std::string& root, int patience_seconds);
+
+}  // namespace overcap

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "main/daemon_commands.h"
+
+#include "base/json_writer.h"
+#include "cli/world.h"
+#include "control/this_machine.h"
+#include "daemon/daemon.h"
+
+namespace overcap {
+namespace {
+
+constexpr cli::Flag kRootFlag = {"--root", "", "FOLDER", "the folder that holds the jobs"};
+constexpr cli::Flag kDaemonFlags[] = {
+    kRootFlag, {"--idle-exit", "", "SECONDS", "end after so long without jobs and clients; 0: never"}};
+constexpr cli::Flag kRecoverFlags[] = {kRootFlag};
+
+std::string RootOf(const cli::World& world, const cli::Args& args) {
+  return args.Has("--root") ? std::string(args.Get("--root")) : world.root();
+}
+
+Result<int> Run(cli::World& world, const cli::Args& args) {
+  DaemonOptions options;
+  options.root = RootOf(world, args);
+  options.binary = world.binary();
+  OC_TRY(idle, args.GetInt("--idle-exit", options.idle_exit_seconds, 0, 365 * 86400));
+  options.idle_exit_seconds = static_cast<int>(idle);
+  options.grace_seconds = static_cast<int>(world.config().jobs.grace_seconds);
+  options.machine = ThisMachine(world.config().clusters.at("local"), options.root, false);
+  return RunDaemon(options);
+}
+
+Result<int> Recover(cli::World& world, const cli::Args& args) {
+  OC_TRY(told, RecoverJournal(RootOf(world, args)));
+  if (world.out().json()) {
+    world.out().Json(JsonWriter().BeginObject().Field("text", told).EndObject().Text());
+  } else {
+    world.out().Line(told);
+  }
+  return 0;
+}
+
+}  // namespace
+
+constinit const cli::Command kDaemon = {.name = "daemon",
+                                        .summary = "run the engine in the foreground",
+                                        .usage = "[--root FOLDER] [--idle-exit SECONDS]",
+                                        .flags = kDaemonFlags,
+                                        .max_words = 0,
+                                        .run = Run,
+                                        .group = cli::CommandGroup::kSetup};
+
+constinit const cli::Command kDaemonRecover = {
+    .name = "daemon recover",
+    .summary = "mend a damaged journal, keep the damaged one beside",
+    .usage = "[--root FOLDER]",
+    .flags = kRecoverFlags,
+    .max_words = 0,
+    .run = Recover,
+    .group = cli::CommandGroup::kSetup,
+    .without_config = true};
+
+}  // namespace overcap

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds the real objects and hands them over.
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "agent/agent.h"
+#include "base/text.h"
+#include "cli/all_commands.h"
+#include "cli/cli.h"
+#include "control/open_cluster.h"
+#include "main/daemon_commands.h"
+#include "sys/user.h"
+
+namespace overcap {
+namespace {
+
+std::string CurrentFolder() {
+  std::string path(4096, '\0');
+  return getcwd(path.data(), path.size()) != nullptr ? std::string(path.c_str()) : "/";
+}
+
+std::string OwnFile() {
+  std::string path(4096, '\0');
+  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
+  path.resize(size > 0 ? static_cast<size_t>(size) : 0);
+  return path;
+}
+
+int Finish(const Result<int>& status, cli::Output& out) {
+  if (status) return *status;
+  out.PrintError(status.error());
+  return ExitStatus(status.error().code);
+}
+
+int RunAgentProcess(const std::vector<std::string>& words, cli::Output& out) {
+  const auto options = ParseAgentOptions({words.begin() + 1, words.end()});
+  return Finish(options ? RunAgent(*options) : Result<int>(Fail(options.error())), out);
+}
+
+int RunCli(const std::vector<std::string>& words, cli::Output& out) {
+  const auto root = OvercapRoot();
+  if (!root) return Finish(Fail(root.error()), out);
+  PosixClock clock;
+  KernelRandom random;
+  cli::World::Parts parts;
+  parts.root = *root;
+  parts.binary = OwnFile();
+  parts.folder = CurrentFolder();
+  parts.user = UserName();
+  parts.clock = &clock;
+  parts.random = &random;
+  parts.output = &out;
+  parts.config_places = DefaultConfigPlaces(parts.folder);
+  parts.make_cluster = [](const std::string& name, const cli::World& world) {
+    return OpenCluster(name, world.config(), world.root(), world.binary());
+  };
+  cli::World world(std::move(parts));
+  const auto table = cli::AllCommands();
+  std::vector<const cli::Command*> commands(table.begin(), table.end());
+  commands.insert(commands.end(), {&kDaemon, &kDaemonRecover});
+  return cli::RunCommandLine(words, commands, world);
+}
+
+}  // namespace
+}  // namespace overcap
+
+int main(int argc, char** argv) {
+  if (argc == 2 &&
+      std::strcmp(argv[1], "--version") == 0) {  // before anything else is built: it is often asked
+    constexpr std::string_view kText = "overcap " OVERCAP_VERSION "\n";
+    return write(STDOUT_FILENO, kText.data(), kText.size()) == static_cast<ssize_t>(kText.size()) ? 0 : 1;
+  }
+  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  overcap::cli::Output out(stdout, stderr, overcap::cli::DetectTerminal());
+  if (!words.empty() && words[0] == "agent") return overcap::RunAgentProcess(words, out);
+  return overcap::RunCli(words, out);
+}
