@@ -24,7 +24,7 @@ constexpr std::array<Driver, 2> kDrivers = {{
      }},
     {"fake",
      [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {
-       return std::make_unique<FakeCluster>(settings.name, settings.machine());
+       return std::make_unique<FakeCluster>(settings.name, settings.machine(false));
      }},
 }};
 

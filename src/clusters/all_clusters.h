@@ -16,9 +16,9 @@ namespace overcap {
 struct ClusterSettings {
   std::string name;
   std::string driver;
-  std::string root;                  // where this user's jobs stand
-  std::string binary;                // this program
-  std::function<Machine()> machine;  // what this machine has to give; asked at most once, when it is needed
+  std::string root;                            // where this user's jobs stand
+  std::string binary;                          // this program
+  std::function<Machine(bool fresh)> machine;  // what this machine has to give; `fresh`: look again
 };
 
 std::vector<std::string> ClusterDrivers();

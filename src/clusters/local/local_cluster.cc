@@ -39,10 +39,10 @@ JsonWriter Request(std::string_view op, std::string_view key, const std::vector<
 
 LocalCluster::LocalCluster(Options options)
     : options_(std::move(options)),
-      client_({options_.root, options_.binary, [this] { return MachineToJson(GetMachine()); }}) {}
+      client_({options_.root, options_.binary, [this] { return MachineToJson(GetMachine(true)); }}) {}
 
-const Machine& LocalCluster::GetMachine() const {
-  if (!machine_) machine_ = options_.machine();
+const Machine& LocalCluster::GetMachine(bool fresh) const {
+  if (!machine_ || fresh) machine_ = options_.machine(fresh);
   return *machine_;
 }
 

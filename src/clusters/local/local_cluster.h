@@ -15,9 +15,9 @@ class LocalCluster : public Cluster {
  public:
   struct Options {
     std::string name = "local";
-    std::string root;                  // docs/formats/job-folder.md
-    std::string binary;                // to start the engine with
-    std::function<Machine()> machine;  // what this machine has to give; asked at most once
+    std::string root;                            // docs/formats/job-folder.md
+    std::string binary;                          // to start the engine with
+    std::function<Machine(bool fresh)> machine;  // what this machine has to give; `fresh`: look again
   };
   explicit LocalCluster(Options options);
 
@@ -36,7 +36,7 @@ class LocalCluster : public Cluster {
   Result<std::vector<NodeInfo>> Nodes() override;
 
  private:
-  const Machine& GetMachine() const;
+  const Machine& GetMachine(bool fresh = false) const;
   Result<std::string> Call(const JsonWriter& request);
 
   Options options_;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/gc.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <sys/stat.h>
+
+namespace overcap {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A submit stores its code before there is a job that needs it: what was used so lately stays.
+constexpr int64_t kMinAgeUs = 3600LL * 1'000'000;
+
+Result<std::vector<EndedJob>> EndedJobs(Cluster& cluster) {
+  OC_TRY(records, cluster.List({.all = true}));
+  std::vector<EndedJob> ended;
+  for (const JobRecord& record : records) {
+    if (IsFinal(record.state)) ended.push_back({record.spec.id, record.ended_us, FolderBytes(record.dir)});
+  }
+  return ended;
+}
+
+Result<CollectReport> CollectStore(Cluster& cluster, const std::string& store_folder, const Clock& clock) {
+  OC_TRY(store, SnapshotStore::Open(store_folder, {.clock = &clock}));
+  OC_TRY(records, cluster.List({.all = true, .detail = ListDetail::kStored}));
+  std::vector<std::string> trees, blobs;
+  for (const JobRecord& record : records) {
+    if (!record.spec.snapshot.empty()) trees.push_back(record.spec.snapshot);
+    if (!record.spec.environment.empty()) blobs.push_back(record.spec.environment);
+  }
+  for (std::vector<std::string>* ids : {&trees, &blobs}) {
+    std::sort(ids->begin(), ids->end());
+    ids->erase(std::unique(ids->begin(), ids->end()), ids->end());
+  }
+  return store.Collect(trees, blobs, kMinAgeUs);
+}
+
+}  // namespace
+
+std::vector<EndedJob> ChooseJobs(std::vector<EndedJob> ended, const GcRequest& request, int64_t now_us) {
+  std::sort(ended.begin(), ended.end(),
+            [](const EndedJob& a, const EndedJob& b) { return a.ended_us < b.ended_us; });
+  int64_t bytes = 0;
+  for (const EndedJob& job : ended) bytes += job.bytes;
+  std::vector<EndedJob> chosen;
+  for (EndedJob& job : ended) {
+    const bool old = request.age_seconds > 0 && job.ended_us < now_us - request.age_seconds * 1'000'000;
+    const bool too_much = request.size_bytes > 0 && bytes > request.size_bytes;
+    if (!old && !too_much) continue;
+    bytes -= job.bytes;
+    chosen.push_back(std::move(job));
+  }
+  return chosen;
+}
+
+Result<GcReport> CollectGarbage(Cluster& cluster, const std::string& store_folder, const GcRequest& request,
+                                const Clock& clock) {
+  OC_TRY(ended, EndedJobs(cluster));
+  GcReport report;
+  report.jobs = ChooseJobs(std::move(ended), request, clock.WallUs());
+  std::vector<std::string> ids;
+  for (const EndedJob& job : report.jobs) {
+    report.job_bytes += job.bytes;
+    ids.push_back(job.id);
+  }
+  if (request.dry_run) return report;
+  if (!ids.empty()) OC_TRY_VOID(cluster.Remove(ids));
+  OC_TRY(store, CollectStore(cluster, store_folder, clock));
+  report.store = std::move(store);
+  return report;
+}
+
+int64_t FolderBytes(const std::string& folder) {
+  if (folder.empty()) return 0;
+  int64_t bytes = 0;
+  std::error_code error;
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error), end;
+  while (!error && at != end) {
+    struct stat info {};
+    if (lstat(at->path().c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1) {
+      bytes += static_cast<int64_t>(info.st_blocks) * 512;
+    }
+    at.increment(error);
+  }
+  return bytes;
+}
+
+}  // namespace overcap

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/job_request.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+#include "model/gpu_type.h"
+
+namespace overcap {
+namespace {
+
+int DefaultGpus(const Config& config, const std::optional<Machine>& node) {
+  if (config.settings.contains("defaults.gpus")) return config.defaults.gpus;
+  return node && !node->gpus.empty() ? 1 : 0;
+}
+
+int DefaultRanks(const Config& config, int gpus_per_node) {
+  if (config.defaults.ranks_per_node > 0) return config.defaults.ranks_per_node;
+  return std::max(1, gpus_per_node);
+}
+
+// The share of the processors that goes with the GPUs, so that jobs that fit by GPUs fit by processors too;
+// without GPUs one for each rank.
+int DefaultCpus(const Config& config, const Resources& resources, const std::optional<Machine>& node) {
+  if (config.defaults.cpus > 0) return config.defaults.cpus;
+  if (!node) return 0;
+  if (resources.gpus == 0) return std::min(resources.ranks_per_node, node->cpus);
+  if (node->gpus.empty()) return 0;
+  const int gpus_per_node = resources.gpus / resources.nodes;
+  return std::min(node->cpus * gpus_per_node / static_cast<int>(node->gpus.size()), node->cpus);
+}
+
+Result<int> ChooseRanks(const JobRequest& request, const Config& config, int gpus_per_node) {
+  if (request.one_rank_per_node && request.ranks_per_node && *request.ranks_per_node != 1) {
+    return Fail(ErrorCode::kUsage, "--one-rank-per-node and --ranks-per-node say different things",
+                "give one of them");
+  }
+  if (request.one_rank_per_node) return 1;
+  return request.ranks_per_node.value_or(DefaultRanks(config, gpus_per_node));
+}
+
+}  // namespace
+
+Result<Resources> ChooseResources(const JobRequest& request, const Config& config,
+                                  const std::optional<Machine>& node) {
+  OC_TRY_VOID(CheckGpuTypeExpression(request.gpu_type));
+  Resources resources;
+  resources.nodes = std::max(1, request.nodes);
+  resources.gpus = request.gpus.value_or(DefaultGpus(config, node) * resources.nodes);
+  resources.gpu_type = request.gpu_type;
+  if (!request.gpu_type.empty() && resources.gpus == 0) {
+    return Fail(ErrorCode::kUsage, StrCat("--gpu-type '", request.gpu_type, "' without any GPU"),
+                "-n GPUS says how many");
+  }
+  if (resources.gpus % resources.nodes != 0) {
+    return Fail(ErrorCode::kUsage,
+                StrCat(resources.gpus, " GPUs cannot be shared evenly by ", resources.nodes, " nodes"),
+                "-n is the number of GPUs in all");
+  }
+  OC_TRY(ranks, ChooseRanks(request, config, resources.gpus / resources.nodes));
+  resources.ranks_per_node = ranks;
+  resources.cpus = request.cpus.value_or(DefaultCpus(config, resources, node));
+  resources.mem_bytes = request.mem_bytes.value_or(config.defaults.mem_bytes);
+  resources.time_seconds = request.time_seconds.value_or(config.defaults.time_seconds);
+  return resources;
+}
+
+Result<Workdir> FindWorkdir(const JobRequest& request) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(request.folder).lexically_normal();
+  fs::path path = (folder / request.workdir).lexically_normal();
+  if (!path.has_filename() && path.has_relative_path()) path = path.parent_path();  // "a/" -> "a"
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) {
+    return Fail(ErrorCode::kUsage, StrCat("workdir '", request.workdir, "' does not exist"),
+                StrCat("looked for ", ShellQuote(path.string())));
+  }
+  if (!fs::is_directory(status))
+    return Fail(ErrorCode::kUsage, StrCat("workdir '", request.workdir, "' is no folder"));
+  Workdir workdir{.path = path.string(), .inside = true, .inner = ""};
+  const std::string inner = path.lexically_relative(folder).string();
+  workdir.inside = !inner.empty() && inner != ".." && !inner.starts_with("../");
+  if (workdir.inside && inner != ".") workdir.inner = inner;
+  return workdir;
+}
+
+}  // namespace overcap

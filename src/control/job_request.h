@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user asks for, before defaults are filled in and anything is checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "control/config.h"
+#include "model/job_spec.h"
+#include "model/machine.h"
+
+namespace overcap {
+
+struct JobRequest {
+  std::vector<std::string> command;
+  std::string folder;                    // the current folder, absolute: what is captured
+  std::string workdir;                   // --workdir; empty: the folder
+  std::vector<std::string> environment;  // the submitter's, NAME=VALUE
+  std::vector<std::string> env;          // --env
+  std::string user;
+  std::string name;
+  std::optional<int> gpus;
+  int nodes = 1;
+  std::optional<int> ranks_per_node;
+  bool one_rank_per_node = false;
+  std::string gpu_type;
+  std::optional<int> cpus;
+  std::optional<int64_t> mem_bytes;
+  std::optional<int64_t> time_seconds;
+  ArraySpec array;
+  std::vector<Dependency> after;  // whole ids
+  bool hold = false;
+  std::optional<bool> requeue;
+  std::optional<int> max_restarts;
+  int priority = 0;
+};
+
+// The resources of a request: what it says, else what the configuration says, else one GPU where there are
+// any, one rank per GPU, and the GPUs' share of the processors. `node` is what one node has, if that is
+// known.
+Result<Resources> ChooseResources(const JobRequest& request, const Config& config,
+                                  const std::optional<Machine>& node);
+
+// Where the ranks start.
+struct Workdir {
+  std::string path;    // absolute
+  bool inside = true;  // of the folder: then `inner` is its path in it, "" for the folder itself
+  std::string inner;
+};
+// kUsage when there is no such folder.
+Result<Workdir> FindWorkdir(const JobRequest& request);
+
+}  // namespace overcap

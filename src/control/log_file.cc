@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/log_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+constexpr int64_t kBlock = 64 << 10;
+
+// Bytes [offset, offset+limit) of the file, fewer at its end.
+Result<std::string> ReadAt(const Fd& fd, int64_t offset, size_t limit, const std::string& path) {
+  std::string bytes(limit, '\0');
+  ssize_t count;
+  do {
+    count = pread(fd.Get(), bytes.data(), limit, offset);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) return Fail(ErrnoError(errno, StrCat("cannot read log '", path, "'")));
+  bytes.resize(static_cast<size_t>(count));
+  return bytes;
+}
+
+}  // namespace
+
+Result<bool> LogReader::Open() {
+  if (fd_) return true;
+  fd_ = Fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (fd_) return true;
+  if (errno == ENOENT) return false;
+  return Fail(ErrnoError(errno, StrCat("cannot open log '", path_, "'")));
+}
+
+Result<void> LogReader::SeekToTail(int64_t lines, int64_t max_bytes) {
+  OC_TRY(there, Open());
+  struct stat info {};
+  if (!there || fstat(fd_.Get(), &info) != 0) return {};
+  const int64_t size = info.st_size;
+  const int64_t first = std::max<int64_t>(0, size - max_bytes);
+  int64_t begin = size;
+  while (lines > 0 && begin > first) {
+    const int64_t from = std::max(first, begin - kBlock);
+    OC_TRY(block, ReadAt(fd_, from, static_cast<size_t>(begin - from), path_));
+    for (auto i = static_cast<int64_t>(block.size()) - 1; i >= 0; --i) {
+      // The newline at the very end belongs to the last line.
+      if (block[static_cast<size_t>(i)] != '\n' || from + i == size - 1 || --lines > 0) continue;
+      offset_ = from + i + 1;
+      return {};
+    }
+    begin = from;
+  }
+  offset_ = begin;
+  return {};
+}
+
+Result<std::string> LogReader::Read(size_t limit) {
+  OC_TRY(there, Open());
+  if (!there) return std::string();
+  OC_TRY(bytes, ReadAt(fd_, offset_, limit, path_));
+  offset_ += static_cast<int64_t>(bytes.size());
+  return bytes;
+}
+
+std::string TailText(const std::string& path, int64_t lines, int64_t max_bytes) {
+  LogReader reader(path);
+  if (!reader.SeekToTail(lines, max_bytes)) return {};
+  return reader.Read(static_cast<size_t>(max_bytes)).value_or("");
+}
+
+}  // namespace overcap

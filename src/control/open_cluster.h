@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "clusters/cluster.h"
+#include "control/config.h"
+
+namespace overcap {
+
+// The cluster of that name as the configuration describes it, without connecting anywhere yet. `root` is
+// where this user's jobs stand, `binary` this program. kUsage names the nearest when there is none of that
+// name.
+Result<std::shared_ptr<Cluster>> OpenCluster(const std::string& name, const Config& config,
+                                             const std::string& root, const std::string& binary);
+
+}  // namespace overcap

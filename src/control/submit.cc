@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/submit.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "control/submitter_environment.h"
+#include "model/job_id.h"
+#include "sys/process.h"
+
+namespace overcap {
+namespace {
+
+// The request, checked, with nothing stored yet: the spec names the folder as it is.
+struct Draft {
+  JobSpec spec;
+  Workdir workdir;
+  std::vector<std::string> variables;
+  std::string program;  // the file that the command stands for now
+};
+
+std::string NameOf(std::string_view variable) {
+  return std::string(variable.substr(0, variable.find('=')));
+}
+
+JobSpec SpecOf(const JobRequest& request, const SubmitTools& tools) {
+  const Config::Defaults& defaults = tools.config.defaults;
+  JobSpec spec;
+  spec.submitted_us = tools.clock.WallUs();
+  spec.id =
+      MakeJobId(request.user, spec.submitted_us / 1'000'000, static_cast<uint32_t>(tools.random.Next()));
+  spec.user = request.user;
+  spec.cluster = tools.cluster.Name();
+  spec.name = request.name;
+  spec.command = request.command;
+  spec.array = request.array;
+  spec.source = request.folder;
+  spec.after = request.after;
+  spec.hold = request.hold;
+  spec.requeue = request.requeue.value_or(defaults.requeue);
+  spec.max_restarts = request.max_restarts.value_or(defaults.max_restarts);
+  spec.priority = request.priority;
+  for (const std::string& variable : request.env) spec.env_names.push_back(NameOf(variable));
+  return spec;
+}
+
+// What the command stands for where it will run; whatever is wrong with it is the user's to change.
+Result<std::string> FindProgram(const Draft& draft) {
+  if (draft.spec.command.empty()) {
+    return Fail(ErrorCode::kUsage, "there is no command to run", "overcap submit CMD...");
+  }
+  auto program = ResolveProgram(draft.spec.command[0], PathOf(draft.variables), draft.workdir.path);
+  if (program) return program;
+  Error error = std::move(program).error();
+  const bool denied = error.code == ErrorCode::kDenied;
+  return Fail(ErrorCode::kUsage, denied ? error.message + ": no permission" : error.message, error.hint);
+}
+
+Result<void> CheckCapabilities(const JobSpec& spec, const Capabilities& can, const std::string& cluster) {
+  const auto cannot = [&](std::string_view what) {
+    return Fail(ErrorCode::kUsage, StrCat("cluster '", cluster, "' cannot ", what));
+  };
+  if (spec.hold && !can.hold) return cannot("hold jobs");
+  if (!spec.array.empty() && !can.array) return cannot("run arrays");
+  if (!spec.after.empty() && !can.dependencies) return cannot("start jobs after others");
+  return {};
+}
+
+Result<Draft> MakeDraft(const JobRequest& request, const SubmitTools& tools) {
+  const Capabilities can = tools.cluster.GetCapabilities();
+  Draft draft{.spec = SpecOf(request, tools), .workdir = {}, .variables = {}, .program = {}};
+  OC_TRY(resources, ChooseResources(request, tools.config, can.node));
+  draft.spec.resources = std::move(resources);
+  OC_TRY(variables, SubmitterEnvironment(request.environment, request.env));
+  draft.variables = std::move(variables);
+  OC_TRY(workdir, FindWorkdir(request));
+  draft.workdir = std::move(workdir);
+  draft.spec.workdir = draft.workdir.path;
+  OC_TRY(program, FindProgram(draft));
+  draft.program = std::move(program);
+  OC_TRY_VOID(CheckCapabilities(draft.spec, can, tools.cluster.Name()));
+  OC_TRY_VOID(tools.cluster.Plan(draft.spec));
+  return draft;
+}
+
+// The program's path in the captured folder; "" when it is not meant to come from there.
+std::string CapturedProgram(const Draft& draft) {
+  const std::string& word = draft.spec.command[0];
+  if (word.starts_with('/') || word.find('/') == std::string::npos) return {};
+  const std::string path = (std::filesystem::path(draft.workdir.inner) / word).lexically_normal().string();
+  return path.starts_with("../") ? "" : path;
+}
+
+// A program that ignore files leave out would be missing when the job starts.
+Result<void> CheckCaptured(const Draft& draft, const SnapshotStore& store, const std::string& tree) {
+  const std::string path = CapturedProgram(draft);
+  if (path.empty()) return {};
+  OC_TRY(entries, store.ReadTree(tree));
+  const bool there = std::any_of(entries.begin(), entries.end(), [&](const TreeEntry& entry) {
+    // A link in the path leads to whatever was captured.
+    return entry.path == path || (entry.kind == EntryKind::kLink && path.starts_with(entry.path + "/"));
+  });
+  if (there) return {};
+  return Fail(ErrorCode::kUsage, StrCat("command '", draft.spec.command[0], "' is not in the captured code"),
+              "an ignore file leaves it out: take it in with a line '!" + path + "' in .overcapignore");
+}
+
+std::vector<std::string> Notes(const Draft& draft) {
+  std::vector<std::string> notes;
+  if (!draft.workdir.inside) {
+    notes.push_back(
+        StrCat("'", draft.workdir.path,
+               "' is outside of the current folder: the job runs there, as it is then; no code is captured"));
+  } else if (draft.spec.command[0].starts_with(draft.spec.source + "/")) {
+    notes.push_back(StrCat("'", draft.spec.command[0],
+                           "' names the file itself, not its captured copy; a relative path would"));
+  }
+  return notes;
+}
+
+}  // namespace
+
+Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& tools) {
+  OC_TRY(draft, MakeDraft(request, tools));
+  OC_TRY(store, SnapshotStore::Open(tools.store, {.clock = &tools.clock}));
+  PreparedJob prepared;
+  if (draft.workdir.inside) {
+    OC_TRY(capture, Capture(store, request.folder, {.progress = tools.progress, .root = {}}));
+    OC_TRY_VOID(CheckCaptured(draft, store, capture.tree_id));
+    draft.spec.snapshot = capture.tree_id;
+    draft.spec.workdir = draft.workdir.inner;
+    prepared.capture = std::move(capture);
+  }
+  OC_TRY(environment, store.PutBlob(EnvironmentBlob(draft.variables)));
+  draft.spec.environment = std::move(environment);
+  OC_TRY(plan, tools.cluster.Plan(draft.spec));
+  prepared.plan = std::move(plan);
+  prepared.notes = Notes(draft);
+  return prepared;
+}
+
+std::string CaptureWarning(const CaptureReport& capture, const Config& config) {
+  const bool many = capture.files > config.code.max_files_warn;
+  if (!many && capture.bytes <= config.code.max_bytes_warn) return {};
+  const std::vector<PathSize>& folders = many ? capture.largest.crowded_folders : capture.largest.folders;
+  std::vector<std::string> named;
+  for (const PathSize& folder : folders) {
+    named.push_back(
+        StrCat("'", folder.path, "' (", folder.files, " files, ", FormatBytes(folder.bytes), ")"));
+  }
+  if (!many && named.empty()) {
+    for (const PathSize& file : capture.largest.files) {
+      named.push_back(StrCat("'", file.path, "' (", FormatBytes(file.bytes), ")"));
+    }
+  }
+  return StrCat("the captured code has ", capture.files, " files, ", FormatBytes(capture.bytes),
+                "; the largest: ", Join(named, ", "), ". Name in .overcapignore what the job does not need");
+}
+
+}  // namespace overcap

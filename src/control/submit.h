@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a request to a job: check everything, freeze the code, send it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "clusters/cluster.h"
+#include "control/config.h"
+#include "control/job_request.h"
+#include "snapshot/capture.h"
+#include "sys/clock.h"
+#include "sys/random.h"
+
+namespace overcap {
+
+// What submitting needs beside the request.
+struct SubmitTools {
+  Cluster& cluster;
+  const Config& config;
+  const Clock& clock;
+  Random& random;
+  std::string store;                                                // the folder of the snapshot store
+  std::function<void(int64_t files, int64_t bytes)> progress = {};  // of the capture; may be empty
+};
+
+struct PreparedJob {
+  SubmitPlan plan;
+  std::optional<CaptureReport> capture;  // none when the ranks start outside the folder
+  std::vector<std::string> notes;        // what the user should know, one line each
+};
+
+// Checks the request (kUsage: nothing was left behind), then captures the folder and stores the environment.
+// Sends nothing: cluster.Submit(plan) does.
+Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& tools);
+
+// A line that names the largest folders when the capture is over the configured size; "" when it is not.
+std::string CaptureWarning(const CaptureReport& capture, const Config& config);
+
+}  // namespace overcap
