@@ -9,6 +9,22 @@
 namespace overcap::cli {
 namespace {
 
+void WriteGpus(const std::optional<std::vector<GpuDeclaration>>& gpus, JsonWriter* json) {
+  if (!gpus) {
+    json->Null();
+    return;
+  }
+  json->BeginArray();
+  for (const GpuDeclaration& gpu : *gpus) {
+    json->BeginObject()
+        .Field("type", gpu.type)
+        .Field("count", gpu.count)
+        .Field("memory", gpu.memory_bytes)
+        .EndObject();
+  }
+  json->EndArray();
+}
+
 // Numbers and switches as such, so that programs need not parse them; sizes in bytes, durations in seconds.
 void WriteValue(const ConfigKey& key, const ConfigField& field, JsonWriter* json) {
   if (auto* const* on = std::get_if<bool*>(&field)) {
@@ -17,6 +33,8 @@ void WriteValue(const ConfigKey& key, const ConfigField& field, JsonWriter* json
     json->Int(**small);
   } else if (auto* const* large = std::get_if<int64_t*>(&field)) {
     json->Int(**large);
+  } else if (auto* const* gpus = std::get_if<std::optional<std::vector<GpuDeclaration>>*>(&field)) {
+    WriteGpus(**gpus, json);
   } else {
     json->String(ShowValue(key, field));
   }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/table.h"
+
+namespace overcap::cli {
+namespace {
+
+// An Output into memory.
+class Captured {
+ public:
+  explicit Captured(Terminal terminal = {})
+      : out_(open_memstream(&out_text_, &out_size_)),
+        err_(open_memstream(&err_text_, &err_size_)),
+        output_(out_, err_, terminal) {}
+  ~Captured() {
+    std::fclose(out_);
+    std::fclose(err_);
+    std::free(out_text_);
+    std::free(err_text_);
+  }
+  Output& operator*() { return output_; }
+  Output* operator->() { return &output_; }
+  std::string Out() { return std::fflush(out_), std::string(out_text_, out_size_); }
+  std::string Err() { return std::fflush(err_), std::string(err_text_, err_size_); }
+
+ private:
+  char* out_text_ = nullptr;
+  char* err_text_ = nullptr;
+  size_t out_size_ = 0, err_size_ = 0;
+  std::FILE* out_;
+  std::FILE* err_;
+  Output output_;
+};
+
+constexpr Terminal kColorful = {true, true, true, true, 40};
+const Error kError = {ErrorCode::kNotFound, "no job 'x'", "overcap ls"};
+
+TEST(Output, AnErrorIsOneLineAndAHint) {
+  Captured output;
+  output->PrintError(kError);
+  EXPECT_EQ(output.Err(), "overcap: no job 'x'\nhint: overcap ls\n");
+  EXPECT_EQ(output.Out(), "");
+}
+
+TEST(Output, AnErrorWithJsonIsAnObject) {
+  Captured output;
+  output->SetModes(true, false, false);
+  output->PrintError(kError);
+  EXPECT_EQ(output.Err(),
+            "{\"error\":{\"code\":\"not_found\",\"message\":\"no job 'x'\",\"hint\":\"overcap ls\"}}\n");
+}
+
+TEST(Output, ColoursAreOnlyForTerminalsThatWantThem) {
+  Captured plain;
+  EXPECT_EQ(plain->Paint(Style::kRed, "x"), "x");
+  Captured colorful(kColorful);
+  EXPECT_EQ(colorful->Paint(Style::kRed, "x"), "\033[31mx\033[0m");
+  colorful->SetModes(false, false, true);
+  EXPECT_EQ(colorful->Paint(Style::kRed, "x"), "x");
+}
+
+TEST(Output, ProgressIsOnlyForTerminalsAndIsClearedByTheNextLine) {
+  Captured plain;
+  plain->Progress("half");
+  EXPECT_EQ(plain.Err(), "");
+  Captured terminal(kColorful);
+  terminal->Progress("half");
+  terminal->Line("done");
+  EXPECT_EQ(terminal.Err(), "\rhalf\033[K\r\033[K");
+  EXPECT_EQ(terminal.Out(), "done\n");
+}
+
+TEST(Output, NotesAreSilentWhenQuiet) {
+  Captured output;
+  output->Note("captured 3 files");
+  output->SetModes(false, true, false);
+  output->Note("unheard");
+  EXPECT_EQ(output.Err(), "captured 3 files\n");
+}
+
+TEST(Output, AFullDiskBehindStdoutIsAnError) {
+  std::FILE* full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  Output output(full, stderr, {});
+  output.Line("x");
+  const auto flushed = output.Flush();
+  ASSERT_FALSE(flushed);
+  EXPECT_EQ(flushed.error().message, "cannot write to stdout: No space left on device");
+  std::fclose(full);
+}
+
+Table Jobs() {
+  Table table({{"ID"}, {"GPUS", true}, {"COMMAND", false, true}});
+  table.AddRow({"a1", "8", "python train.py --epochs 100"}, {Style::kGreen});
+  table.AddRow({"b22", "16", "名前 x"});
+  return table;
+}
+
+TEST(Table, ColumnsAreAlignedByWhatTheTerminalShows) {
+  EXPECT_EQ(Jobs().Render(0, false),
+            "ID   GPUS  COMMAND\n"
+            "a1      8  python train.py --epochs 100\n"
+            "b22    16  名前 x\n");
+}
+
+TEST(Table, FlexibleColumnsGiveWay) {
+  EXPECT_EQ(Jobs().Render(24, false),
+            "ID   GPUS  COMMAND\n"
+            "a1      8  python train…\n"
+            "b22    16  名前 x\n");
+}
+
+TEST(Table, StylesDoNotDisturbTheAlignment) {
+  EXPECT_EQ(Jobs().Render(0, true),
+            "\033[1mID\033[0m   \033[1mGPUS\033[0m  \033[1mCOMMAND\033[0m\n"
+            "\033[32ma1\033[0m      8  python train.py --epochs 100\n"
+            "b22    16  名前 x\n");
+}
+
+TEST(Table, CellsCannotMoveTheCursor) {
+  Table table({{"A"}, {"B"}});
+  table.AddRow({"x\ny\033[2J", "\xff"});
+  EXPECT_EQ(table.Render(0, false), "A        B\nx y\xEF\xBF\xBD[2J  \xEF\xBF\xBD\n");
+}
+
+TEST(Terminal, WidthCountsColumnsNotBytes) {
+  EXPECT_EQ(DisplayWidth("abc"), 3);
+  EXPECT_EQ(DisplayWidth("äöü"), 3);
+  EXPECT_EQ(DisplayWidth("名前"), 4);
+  EXPECT_EQ(DisplayWidth("e\xCC\x81"), 1);
+  EXPECT_EQ(DisplayWidth("\033[1mab\033[0m"), 2);
+}
+
+TEST(Terminal, ShortenedTextFitsAndIsWhole) {
+  EXPECT_EQ(ShortenToWidth("abcdef", 6), "abcdef");
+  EXPECT_EQ(ShortenToWidth("abcdef", 4), "abc…");
+  EXPECT_EQ(ShortenToWidth("名前名前", 4), "名…");
+  EXPECT_EQ(ShortenToWidth("abc", 0), "");
+}
+
+}  // namespace
+}  // namespace overcap::cli
