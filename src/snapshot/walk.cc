@@ -62,8 +62,8 @@ class Walker {
     std::vector<Name> names;
     while (true) {
       const ssize_t got = getdents64(fd, buffer_.data(), buffer_.size());
+      if (got == 0 || (got < 0 && errno == ENOENT)) break;  // ENOENT: the open folder was removed
       if (got < 0) return Unreadable(errno, path_);
-      if (got == 0) break;
       for (ssize_t at = 0; at < got;) {
         const auto* entry = reinterpret_cast<const dirent64*>(buffer_.data() + at);
         at += entry->d_reclen;
