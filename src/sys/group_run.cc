@@ -54,8 +54,10 @@ Result<void> GroupRun::Start(GroupMember* member, Running* running) {
   SpawnRequest& request = member->request;
   request.stdout_fd = request.stderr_fd = running->pump.WriteFd();
   Result<Spawned> spawned = Spawn(request);
-  running->pump.CloseWriteEnd();
-  if (!spawned) return Fail(std::move(spawned).error());
+  if (!spawned) {
+    running->pump.CloseWriteEnd();
+    return Fail(std::move(spawned).error());
+  }
   running->pid = spawned->pid;
   pids_.push_back(spawned->pid);
   ++alive_;
@@ -197,6 +199,8 @@ void GroupRun::MemberEnded(pid_t pid, const ProcessEnd& end) {
       std::find_if(running_.begin(), running_.end(), [&](const Running& r) { return r.pid == pid; });
   if (at == running_.end()) return;  // adopted from a member
   at->pid = -1;
+  at->pump
+      .CloseWriteEnd();  // held until now: one wake-up for the end of a member, not a second for its pipe's
   --alive_;
   const int index = static_cast<int>(at - running_.begin());
   observer_.OnMemberEnd(index, end);

@@ -38,11 +38,6 @@ bool Supervisor::CancelRequested() {
   return cancel_;
 }
 
-bool Supervisor::DrainRequested() {
-  TakeSignals();
-  return drain_;
-}
-
 void Supervisor::Pause(int64_t us) {
   const int64_t deadline = clock_.MonotonicUs() + us;
   for (int64_t left = us; left > 0 && !CancelRequested(); left = deadline - clock_.MonotonicUs()) {

@@ -68,7 +68,9 @@ class Supervisor {
   GroupEnd Run(std::vector<GroupMember>* members, const GroupLimits& limits, GroupObserver* observer);
 
   bool CancelRequested();  // TERM or INT has arrived; stays true
-  bool DrainRequested();   // USR2 has arrived; stays true
+  bool DrainRequested() const {
+    return drain_;
+  }  // USR2 had arrived when signals were last looked at; stays true
   // Sleeps, but no longer than until TERM or INT arrives.
   void Pause(int64_t us);
 
