@@ -30,8 +30,7 @@ class JsonWriter {
   JsonWriter& Field(std::string_view key, const char* value) { return Key(key).String(value); }
   JsonWriter& Field(std::string_view key, bool value) { return Key(key).Bool(value); }
   template <std::integral N>
-    requires(!std::same_as<N, bool>)
-  JsonWriter& Field(std::string_view key, N value) {
+  requires(!std::same_as<N, bool>) JsonWriter& Field(std::string_view key, N value) {
     return Key(key).Int(static_cast<long long>(value));
   }
   JsonWriter& Field(std::string_view key, double value) { return Key(key).Double(value); }

@@ -62,7 +62,9 @@ std::string HintOfErrno(int error_number) {
 
 }  // namespace
 
-std::string_view ErrorCodeName(ErrorCode code) { return Row(code).name; }
+std::string_view ErrorCodeName(ErrorCode code) {
+  return Row(code).name;
+}
 
 ErrorCode ErrorCodeFromName(std::string_view name) {
   for (const CodeRow& row : kCodes) {
@@ -71,7 +73,9 @@ ErrorCode ErrorCodeFromName(std::string_view name) {
   return ErrorCode::kInternal;
 }
 
-int ExitStatus(ErrorCode code) { return Row(code).exit_status; }
+int ExitStatus(ErrorCode code) {
+  return Row(code).exit_status;
+}
 
 Error ErrnoError(int error_number, std::string what) {
   return Error{CodeOfErrno(error_number), std::move(what) + ": " + std::strerror(error_number),

@@ -21,8 +21,8 @@ enum class ErrorCode {
   kInternal,     // a bug of ours or of the system below us
 };
 
-std::string_view ErrorCodeName(ErrorCode code);        // "usage", "not_found", ...
-ErrorCode ErrorCodeFromName(std::string_view name);    // unknown names are kInternal
+std::string_view ErrorCodeName(ErrorCode code);      // "usage", "not_found", ...
+ErrorCode ErrorCodeFromName(std::string_view name);  // unknown names are kInternal
 
 // The exit status of the program for each code; documented in docs/manual/exit-statuses.md.
 int ExitStatus(ErrorCode code);
@@ -48,7 +48,9 @@ class [[nodiscard]] Result<void> : public tl::expected<void, Error> {
 inline tl::unexpected<Error> Fail(ErrorCode code, std::string message, std::string hint = {}) {
   return tl::unexpected<Error>(Error{code, std::move(message), std::move(hint)});
 }
-inline tl::unexpected<Error> Fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline tl::unexpected<Error> Fail(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
 
 // An Error from errno: "<what>: <strerror>", with the code that fits (ENOENT: kNotFound, EACCES: kDenied,
 // ENOSPC and EAGAIN: kUnavailable, else kInternal).
@@ -57,12 +59,12 @@ Error ErrnoError(int error_number, std::string what);
 }  // namespace overcap
 
 // OC_TRY(name, expr): name = value of expr, or return its error. OC_TRY_VOID(expr) for Result<void>.
-#define OC_TRY(name, expr)                                             \
-  auto name##_result = (expr);                                         \
+#define OC_TRY(name, expr)                                                      \
+  auto name##_result = (expr);                                                  \
   if (!name##_result) return ::overcap::Fail(std::move(name##_result).error()); \
   auto name = std::move(*name##_result)
-#define OC_TRY_VOID(expr)                                              \
-  do {                                                                 \
-    auto oc_result_ = (expr);                                          \
+#define OC_TRY_VOID(expr)                                                   \
+  do {                                                                      \
+    auto oc_result_ = (expr);                                               \
     if (!oc_result_) return ::overcap::Fail(std::move(oc_result_).error()); \
   } while (false)

@@ -10,29 +10,35 @@ namespace {
 
 bool IsPlainWord(std::string_view word) {
   auto plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("_-./:=,+@%", c) != nullptr; };
-  return !word.empty() && word.find('\0') == std::string_view::npos && std::all_of(word.begin(), word.end(), plain);
+  return !word.empty() && word.find('\0') == std::string_view::npos &&
+         std::all_of(word.begin(), word.end(), plain);
 }
 
+// Insertions, deletions, changes, and two neighbours swapped, which is what tired fingers do.
 size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
+  for (size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
+      const size_t changed = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, changed});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
     }
   }
-  return row[b.size()];
+  return cost[a.size()][b.size()];
 }
 
 }  // namespace
 
 size_t Utf8Length(std::string_view bytes) {
   const auto lead = static_cast<unsigned char>(bytes[0]);
-  size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+  size_t length = lead < 0x80                   ? 1
+                  : lead >= 0xC2 && lead < 0xE0 ? 2
+                  : lead >= 0xE0 && lead < 0xF0 ? 3
+                  : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                : 0;
   if (length == 0 || length > bytes.size()) return 0;
   for (size_t i = 1; i < length; ++i) {
     if ((static_cast<unsigned char>(bytes[i]) & 0xC0) != 0x80) return 0;
@@ -80,7 +86,8 @@ std::optional<long long> ParseInt(std::string_view text) {
 
 std::string ShellQuote(std::string_view word) {
   if (IsPlainWord(word)) return std::string(word);
-  const bool control = std::any_of(word.begin(), word.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+  const bool control =
+      std::any_of(word.begin(), word.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; });
   std::string out = control ? "$'" : "'";
   for (const char c : word) {
     const auto byte = static_cast<unsigned char>(c);

@@ -11,11 +11,14 @@
 namespace overcap {
 
 namespace text_internal {
-inline void AppendPiece(std::string* out, std::string_view piece) { out->append(piece); }
-inline void AppendPiece(std::string* out, char piece) { out->push_back(piece); }
+inline void AppendPiece(std::string* out, std::string_view piece) {
+  out->append(piece);
+}
+inline void AppendPiece(std::string* out, char piece) {
+  out->push_back(piece);
+}
 template <typename N>
-  requires(std::integral<N> && !std::same_as<N, char>)
-void AppendPiece(std::string* out, N piece) {
+requires(std::integral<N> && !std::same_as<N, char>) void AppendPiece(std::string* out, N piece) {
   out->append(std::to_string(piece));
 }
 }  // namespace text_internal
@@ -28,7 +31,8 @@ std::string StrCat(const Pieces&... pieces) {
   return out;
 }
 
-std::vector<std::string> Split(std::string_view text, char separator);  // "a,,b" -> {"a", "", "b"}; "" -> {""}
+std::vector<std::string> Split(std::string_view text,
+                               char separator);  // "a,,b" -> {"a", "", "b"}; "" -> {""}
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 std::string_view Trim(std::string_view text);  // without white space at both ends
 

@@ -30,7 +30,8 @@ int64_t SizeOf(const std::array<Unit, N>& units, char letter) {
 }
 
 tl::unexpected<Error> BadDuration(std::string_view text) {
-  return Fail(ErrorCode::kUsage, StrCat("'", text, "' is no duration"), "write it like 90s, 30m, 4h, 2d or 1-12:00:00");
+  return Fail(ErrorCode::kUsage, StrCat("'", text, "' is no duration"),
+              "write it like 90s, 30m, 4h, 2d or 1-12:00:00");
 }
 
 // "D-HH:MM:SS", "HH:MM:SS" and "MM:SS", as schedulers write time limits.
@@ -118,7 +119,8 @@ std::string FormatBytes(int64_t bytes) {
   for (const Unit& unit : kByteUnits) {
     if (bytes < unit.size) continue;
     char buffer[32];
-    std::snprintf(buffer, sizeof buffer, "%.1f %ciB", static_cast<double>(bytes) / static_cast<double>(unit.size), unit.letter);
+    std::snprintf(buffer, sizeof buffer, "%.1f %ciB",
+                  static_cast<double>(bytes) / static_cast<double>(unit.size), unit.letter);
     return buffer;
   }
   return StrCat(bytes, " B");

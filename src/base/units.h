@@ -21,6 +21,6 @@ std::string FormatBytes(int64_t bytes);  // "1.5 GiB"
 // Microseconds since 1970 <-> "2026-11-15T04:45:16.123456Z".
 std::string FormatTimeUtc(int64_t unix_us);
 Result<int64_t> ParseTimeUtc(std::string_view text);  // exactly that form; the fraction may be missing
-std::string FormatTimeLocal(int64_t unix_us);  // "2026-11-15 04:45:16", for tables
+std::string FormatTimeLocal(int64_t unix_us);         // "2026-11-15 04:45:16", for tables
 
 }  // namespace overcap

@@ -7,16 +7,23 @@
 namespace overcap {
 namespace {
 
-bool IsUserCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
+bool IsUserCharacter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-';
+}
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool IsHex(char c) {
+  return IsDigit(c) || (c >= 'a' && c <= 'f');
+}
 
 }  // namespace
 
 std::string MakeJobId(std::string_view user, int64_t unix_seconds, uint32_t random) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string id(user.substr(0, 32));
-  std::replace_if(id.begin(), id.end(), [](char c) { return !IsUserCharacter(c); }, '-');
+  std::replace_if(
+      id.begin(), id.end(), [](char c) { return !IsUserCharacter(c); }, '-');
   if (id.empty() || id[0] == '.' || id[0] == '-') id.insert(0, "u");
   id += '_' + std::to_string(unix_seconds) + '_';
   for (int shift = 28; shift >= 0; shift -= 4) id += kHex[(random >> shift) & 15];
@@ -31,8 +38,10 @@ bool IsJobId(std::string_view text) {
   const std::string_view user = text.substr(0, first);
   const std::string_view time = text.substr(first + 1, second - first - 1);
   const std::string_view hex = text.substr(second + 1);
-  return std::isalnum(static_cast<unsigned char>(user[0])) && std::all_of(user.begin(), user.end(), IsUserCharacter) &&
-         std::all_of(time.begin(), time.end(), IsDigit) && hex.size() == 8 && std::all_of(hex.begin(), hex.end(), IsHex);
+  return std::isalnum(static_cast<unsigned char>(user[0])) &&
+         std::all_of(user.begin(), user.end(), IsUserCharacter) &&
+         std::all_of(time.begin(), time.end(), IsDigit) && hex.size() == 8 &&
+         std::all_of(hex.begin(), hex.end(), IsHex);
 }
 
 }  // namespace overcap

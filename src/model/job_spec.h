@@ -14,7 +14,7 @@ namespace overcap {
 // What one attempt of a job (or one task of an array) needs at the same time.
 struct Resources {
   int nodes = 1;
-  int gpus = 0;              // in all, over all nodes
+  int gpus = 0;  // in all, over all nodes
   int ranks_per_node = 1;
   int cpus = 0;              // per node; 0: no share of its own
   int64_t mem_bytes = 0;     // per node; 0: not limited
@@ -35,8 +35,8 @@ struct ArraySpec {
   bool operator==(const ArraySpec&) const = default;
   bool empty() const { return ranges.empty(); }
   int Count() const;
-  int IndexAt(int position) const;   // 0 <= position < Count()
-  int PositionOf(int index) const;   // -1 when there is no such task
+  int IndexAt(int position) const;  // 0 <= position < Count()
+  int PositionOf(int index) const;  // -1 when there is no such task
 };
 constexpr int kMaxArrayTasks = 1'000'000;
 Result<ArraySpec> ParseArraySpec(std::string_view text);  // "0-9999%100", "1,3,5-9:2"
@@ -57,18 +57,18 @@ struct JobSpec {
   std::vector<std::string> command;  // argv, byte for byte
   Resources resources;
   ArraySpec array;
-  std::string workdir;         // relative to the captured folder; where the ranks start
-  std::string source;          // the folder that was captured, as the user sees it
-  std::string snapshot;        // SHA-256 (hex) of the code's tree; empty: no code captured, workdir is absolute
-  std::string environment;     // SHA-256 of the private blob with the submitter's variables
+  std::string workdir;      // relative to the captured folder; where the ranks start
+  std::string source;       // the folder that was captured, as the user sees it
+  std::string snapshot;     // SHA-256 (hex) of the code's tree; empty: no code captured, workdir is absolute
+  std::string environment;  // SHA-256 of the private blob with the submitter's variables
   std::vector<std::string> env_names;  // names (never values) given with --env
   std::vector<Dependency> after;
-  std::string replaces;        // resubmit: stop this job first, start only when it has ended
+  std::string replaces;  // resubmit: stop this job first, start only when it has ended
   std::string resubmit_of;
   bool hold = false;
-  bool requeue = false;        // start again after preemption, reboot or a lost agent
-  int max_restarts = 0;        // start again after a failure, so many times
-  int priority = 0;            // higher goes first
+  bool requeue = false;  // start again after preemption, reboot or a lost agent
+  int max_restarts = 0;  // start again after a failure, so many times
+  int priority = 0;      // higher goes first
   int64_t submitted_us = 0;
   bool operator==(const JobSpec&) const = default;
 };

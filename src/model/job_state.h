@@ -12,7 +12,17 @@
 
 namespace overcap {
 
-enum class JobState { kHeld, kQueued, kRunning, kSucceeded, kFailed, kCancelled, kPreempted, kLost, kUnknown };
+enum class JobState {
+  kHeld,
+  kQueued,
+  kRunning,
+  kSucceeded,
+  kFailed,
+  kCancelled,
+  kPreempted,
+  kLost,
+  kUnknown
+};
 std::string_view JobStateName(JobState state);  // "held", "queued", ...
 std::optional<JobState> JobStateFromName(std::string_view name);
 bool IsFinal(JobState state);  // succeeded, failed, cancelled, lost: nothing more will happen
@@ -20,7 +30,7 @@ bool IsFinal(JobState state);  // succeeded, failed, cancelled, lost: nothing mo
 // How a process, attempt or task ended.
 struct Ending {
   JobState state = JobState::kUnknown;
-  int exit_status = -1;        // the command's own; 128 + signal when it died by one
+  int exit_status = -1;  // the command's own; 128 + signal when it died by one
   int signal = 0;
   int first_failed_rank = -1;  // -1: none
   std::string reason;          // "time limit of 10s reached", "cancelled by user", ...; may be empty

@@ -9,9 +9,9 @@
 namespace overcap {
 
 struct Gpu {
-  int index = 0;       // what CUDA_VISIBLE_DEVICES takes
-  std::string type;    // normalised: "a40"
-  std::string uuid;    // empty when declared in the configuration
+  int index = 0;     // what CUDA_VISIBLE_DEVICES takes
+  std::string type;  // normalised: "a40"
+  std::string uuid;  // empty when declared in the configuration
   int64_t memory_bytes = 0;
   bool operator==(const Gpu&) const = default;
 };

@@ -14,7 +14,11 @@ int64_t ReadUs(clockid_t id) {
 
 }  // namespace
 
-int64_t PosixClock::WallUs() const { return ReadUs(CLOCK_REALTIME); }
-int64_t PosixClock::MonotonicUs() const { return ReadUs(CLOCK_MONOTONIC); }
+int64_t PosixClock::WallUs() const {
+  return ReadUs(CLOCK_REALTIME);
+}
+int64_t PosixClock::MonotonicUs() const {
+  return ReadUs(CLOCK_MONOTONIC);
+}
 
 }  // namespace overcap

@@ -16,7 +16,8 @@ namespace overcap {
 class AppendFile {
  public:
   virtual ~AppendFile() = default;
-  // All of `data` or an error; after an error the tail may hold a part of it: TruncateTo() the last good size.
+  // All of `data` or an error; after an error the tail may hold a part of it: TruncateTo() the last good
+  // size.
   virtual Result<void> Append(std::string_view data) = 0;
   virtual Result<void> Sync() = 0;  // fdatasync
   virtual Result<void> TruncateTo(int64_t size) = 0;
@@ -33,7 +34,8 @@ class Files {
   virtual Result<std::string> ReadRange(const std::string& path, int64_t offset, int64_t limit) const = 0;
   // Opens for appending, made if missing.
   virtual Result<std::unique_ptr<AppendFile>> OpenAppend(const std::string& path) = 0;
-  // Readers see the old or the new content, also after a crash of a process. `durable`: also after a power cut.
+  // Readers see the old or the new content, also after a crash of a process. `durable`: also after a power
+  // cut.
   virtual Result<void> WriteAtomic(const std::string& path, std::string_view data, bool durable) = 0;
   // Makes the file with this content; kConflict when it exists already: exactly one caller wins.
   virtual Result<void> CreateExclusive(const std::string& path, std::string_view data) = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/random.h"
 
-#include <sys/random.h>
-
 #include <cstdlib>
+#include <sys/random.h>
 
 namespace overcap {
 
