@@ -7,7 +7,8 @@ namespace overcap::cli {
 namespace {
 
 constexpr const Command* kCommands[] = {
-    &kConfigShow, &kDoctor, &kDaemonStatus, &kDaemonStop, &kCompletion,
+    &kSubmit, &kQuery, &kLs, &kLogs, &kWait,       &kAbort,  &kResubmit,     &kHold,       &kRelease,
+    &kExec,   &kRm,    &kGc, &kInit, &kConfigShow, &kDoctor, &kDaemonStatus, &kDaemonStop, &kCompletion,
 };
 
 }  // namespace

@@ -88,6 +88,7 @@ TEST_F(LogsTest, FollowingShowsWhatIsAddedUntilTheEnd) {
 
 TEST_F(LogsTest, FollowingAnEndedJobShowsAllOfIt) {
   Append(0, "all\nof it");
+  ASSERT_EQ(Record().state, JobState::kRunning);
   cluster_.clock().Advance(20'000'000);
   std::string shown;
   const auto last = FollowLogs(

@@ -141,6 +141,13 @@ Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& too
   return prepared;
 }
 
+Result<CaptureReport> CaptureFolder(const std::string& folder, const std::string& store_folder,
+                                    const Clock& clock,
+                                    const std::function<void(int64_t files, int64_t bytes)>& progress) {
+  OC_TRY(store, SnapshotStore::Open(store_folder, {.clock = &clock}));
+  return Capture(store, folder, {.progress = progress, .root = {}});
+}
+
 std::string CaptureWarning(const CaptureReport& capture, const Config& config) {
   const bool many = capture.files > config.code.max_files_warn;
   if (!many && capture.bytes <= config.code.max_bytes_warn) return {};

@@ -6,6 +6,20 @@
 
 namespace overcap::cli {
 
+extern const Command kSubmit;
+extern const Command kQuery;
+extern const Command kLs;
+extern const Command kLogs;
+extern const Command kWait;
+extern const Command kAbort;
+extern const Command kResubmit;
+extern const Command kHold;
+extern const Command kRelease;
+extern const Command kExec;
+extern const Command kRm;
+extern const Command kGc;
+extern const Command kInit;
+
 extern const Command kConfigShow;
 extern const Command kDoctor;
 extern const Command kDaemonStatus;

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/gc.h"
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/job_words.h"
+
+namespace overcap::cli {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--older-than", "", "TIME", "jobs that ended longer ago: 12h, 30d"},
+    {"--max-size", "", "SIZE", "oldest jobs until the rest is this small: 50G"},
+    {"--dry-run", "", "", "say what would go, remove nothing"},
+};
+
+Result<GcRequest> ReadRequest(const World& world, const Args& args) {
+  const Config::Retention& retention = world.config().retention;
+  GcRequest request{retention.age_seconds, retention.size_bytes, args.Has("--dry-run")};
+  if (args.Has("--older-than")) {
+    OC_TRY(seconds, ParseDurationSeconds(args.Get("--older-than")));
+    request.age_seconds = seconds;
+  }
+  if (args.Has("--max-size")) {
+    OC_TRY(bytes, ParseBytes(args.Get("--max-size")));
+    request.size_bytes = bytes;
+  }
+  return request;
+}
+
+void PrintJson(Output& out, const GcReport& report, bool dry_run) {
+  JsonWriter json;
+  json.BeginObject().Field("dry_run", dry_run).Key("jobs").BeginArray();
+  for (const EndedJob& job : report.jobs) json.String(job.id);
+  json.EndArray().Field("job_bytes", report.job_bytes);
+  json.Field("objects", report.store.removed).Field("object_bytes", report.store.removed_bytes);
+  out.Json(json.Field("kept_bytes", report.store.kept_bytes).EndObject().Text());
+}
+
+void PrintText(Output& out, const GcReport& report, bool dry_run) {
+  if (dry_run) {
+    for (const EndedJob& job : report.jobs) {
+      out.Line(StrCat(job.id, "  ended ", FormatTimeLocal(job.ended_us), "  ", FormatBytes(job.bytes)));
+    }
+    out.Line(StrCat("would remove ", report.jobs.size(), " jobs, ", FormatBytes(report.job_bytes)));
+    return;
+  }
+  out.Line(StrCat("removed ", report.jobs.size(), " jobs, ", FormatBytes(report.job_bytes), "; ",
+                  report.store.removed, " objects of the store, ", FormatBytes(report.store.removed_bytes)));
+  out.Line(StrCat("kept ", report.store.kept, " objects, ", FormatBytes(report.store.kept_bytes)));
+}
+
+Result<int> Run(World& world, const Args& args) {
+  OC_TRY(cluster, world.GetCluster());
+  OC_TRY(request, ReadRequest(world, args));
+  OC_TRY(report, CollectGarbage(*cluster, world.root() + "/store", request, world.clock()));
+  if (world.out().json()) {
+    PrintJson(world.out(), report, request.dry_run);
+  } else {
+    PrintText(world.out(), report, request.dry_run);
+  }
+  return 0;
+}
+
+}  // namespace
+
+constinit const Command kGc = {
+    .name = "gc",
+    .summary = "remove old ended jobs, and code that no job needs any more",
+    .usage = "[--older-than TIME] [--max-size SIZE] [--dry-run]",
+    .flags = kFlags,
+    .max_words = 0,
+    .run = Run,
+};
+
+}  // namespace overcap::cli

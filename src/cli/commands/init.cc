@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/job_words.h"
+#include "control/submit.h"
+
+namespace overcap::cli {
+namespace {
+
+void WriteSizes(JsonWriter& json, std::string_view key, const std::vector<PathSize>& paths) {
+  json.Key(key).BeginArray();
+  for (const PathSize& path : paths) {
+    json.BeginObject()
+        .Field("path", path.path)
+        .Field("files", path.files)
+        .Field("bytes", path.bytes)
+        .EndObject();
+  }
+  json.EndArray();
+}
+
+void PrintJson(Output& out, const std::string& folder, const CaptureReport& report) {
+  JsonWriter json;
+  json.BeginObject().Field("folder", folder).Field("snapshot", report.tree_id).Field("files", report.files);
+  json.Field("bytes", report.bytes).Field("new_files", report.new_files).Field("new_bytes", report.new_bytes);
+  WriteSizes(json, "largest_files", report.largest.files);
+  WriteSizes(json, "largest_folders", report.largest.folders);
+  out.Json(json.Field("notes", report.notes).EndObject().Text());
+}
+
+void PrintSizes(Output& out, std::string_view title, const std::vector<PathSize>& paths) {
+  if (paths.empty()) return;
+  out.Line(title);
+  for (const PathSize& path : paths) out.Line(StrCat("  ", FormatBytes(path.bytes), "  ", ToUtf8(path.path)));
+}
+
+void PrintText(Output& out, const std::string& folder, const CaptureReport& report) {
+  out.Line(StrCat("folder    ", folder));
+  out.Line(StrCat("snapshot  ", report.tree_id));
+  out.Line(StrCat("files     ", report.files, ", ", FormatBytes(report.bytes)));
+  out.Line(StrCat("new       ", report.new_files, ", ", FormatBytes(report.new_bytes)));
+  PrintSizes(out, "largest folders", report.largest.folders);
+  PrintSizes(out, "largest files", report.largest.files);
+}
+
+Result<int> Run(World& world, const Args&) {
+  Output& out = world.out();
+  OC_TRY(report,
+         CaptureFolder(world.folder(), world.root() + "/store", world.clock(),
+                       [&](int64_t files, int64_t bytes) {
+                         out.Progress(StrCat("capturing code: ", files, " files, ", FormatBytes(bytes)));
+                       }));
+  out.ClearProgress();
+  for (const std::string& note : report.notes) out.Note(note);
+  const std::string warning = CaptureWarning(report, world.config());
+  if (!warning.empty()) out.Warn(warning);
+  if (out.json()) {
+    PrintJson(out, world.folder(), report);
+  } else {
+    PrintText(out, world.folder(), report);
+  }
+  return 0;
+}
+
+}  // namespace
+
+constinit const Command kInit = {
+    .name = "init",
+    .summary = "capture the code of this folder now, and say what it is",
+    .max_words = 0,
+    .run = Run,
+    .group = CommandGroup::kCode,
+};
+
+}  // namespace overcap::cli

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/job_words.h"
+
+#include <algorithm>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "control/job_exit_status.h"
+
+namespace overcap::cli {
+namespace {
+
+std::string detach_hint;  // what the signal handler prints; set before the handler is
+
+void Detach(int) {
+  (void)!write(STDERR_FILENO, detach_hint.data(), detach_hint.size());
+  _exit(kStatusDetached);
+}
+
+std::string Elapsed(const JobRecord& record, int64_t now_us) {
+  const int64_t until = record.ended_us > 0 ? record.ended_us : now_us;
+  return FormatDuration(std::max<int64_t>(0, until - record.started_us) / 1'000'000);
+}
+
+std::string EndText(const JobRecord& record, int64_t now_us) {
+  std::string text(JobStateName(record.state));
+  const std::string ending = EndingText(record);
+  if (record.state != JobState::kSucceeded && !ending.empty()) text += ", " + ending;
+  if (record.started_us > 0) text += ", after " + Elapsed(record, now_us);
+  return text;
+}
+
+}  // namespace
+
+Result<NamedJobs> ResolveJobs(World& world, const std::vector<std::string>& refs) {
+  OC_TRY(cluster, world.GetCluster());
+  OC_TRY(ids, cluster->Resolve(refs));
+  // A job that was named twice is meant once.
+  std::vector<std::string> unique;
+  for (std::string& id : ids) {
+    if (std::find(unique.begin(), unique.end(), id) == unique.end()) unique.push_back(std::move(id));
+  }
+  return NamedJobs{cluster, std::move(unique)};
+}
+
+Result<std::vector<JobRecord>> QueryJobs(World& world, const std::vector<std::string>& refs) {
+  OC_TRY(jobs, ResolveJobs(world, refs));
+  return jobs.cluster->Query(jobs.ids);
+}
+
+void PrintRecordJson(World& world, const JobRecord& record) {
+  world.out().Json(RecordToJson(record, world.clock().WallUs()));
+}
+
+void PrintRecordsJson(World& world, const std::vector<JobRecord>& records) {
+  const int64_t now_us = world.clock().WallUs();
+  std::string json = "[";
+  for (const JobRecord& record : records) {
+    if (json.size() > 1) json += ",\n";
+    json += RecordToJson(record, now_us);
+  }
+  world.out().Json(json + "]");
+}
+
+std::string StateText(const JobRecord& record, int64_t now_us) {
+  std::string text;
+  if (IsFinal(record.state)) {
+    text = EndText(record, now_us);
+  } else if (record.state == JobState::kRunning) {
+    text = "running for " + Elapsed(record, now_us);
+  } else {
+    text = record.state == JobState::kUnknown ? record.raw_state : std::string(JobStateName(record.state));
+  }
+  if (!record.reason.empty()) text += StrCat(" (", record.reason, ")");
+  return text;
+}
+
+Style StateStyle(JobState state) {
+  switch (state) {
+    case JobState::kRunning:
+      return Style::kBlue;
+    case JobState::kSucceeded:
+      return Style::kGreen;
+    case JobState::kFailed:
+    case JobState::kLost:
+      return Style::kRed;
+    case JobState::kHeld:
+    case JobState::kCancelled:
+    case JobState::kPreempted:
+      return Style::kYellow;
+    default:
+      return Style::kPlain;
+  }
+}
+
+void DetachOnInterrupt(const std::string& hint) {
+  detach_hint = StrCat("\n", hint, "\n");
+  struct sigaction action {};
+  action.sa_handler = Detach;
+  sigaction(SIGINT, &action, nullptr);
+}
+
+}  // namespace overcap::cli

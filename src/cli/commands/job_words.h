@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands that take job ids share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/world.h"
+#include "control/open_cluster.h"
+
+namespace overcap::cli {
+
+// The jobs that a command was given.
+struct NamedJobs {
+  Cluster* cluster = nullptr;
+  std::vector<std::string> ids;
+};
+Result<NamedJobs> ResolveJobs(World& world, const std::vector<std::string>& refs);
+Result<std::vector<JobRecord>> QueryJobs(World& world, const std::vector<std::string>& refs);
+
+// One record as an object, for commands about one job; several as an array.
+void PrintRecordJson(World& world, const JobRecord& record);
+void PrintRecordsJson(World& world, const std::vector<JobRecord>& records);
+
+// "running for 3m20s", "failed, exit status 3, after 20s (rank 1)": one line for people.
+std::string StateText(const JobRecord& record, int64_t now_us);
+Style StateStyle(JobState state);
+
+// Makes Ctrl-C end this program at once, with status 130 and `hint` on stderr: the job goes on without us.
+void DetachOnInterrupt(const std::string& hint);
+
+}  // namespace overcap::cli

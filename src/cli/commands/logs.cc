@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/logs.h"
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/follow_job.h"
+#include "cli/commands/job_words.h"
+
+namespace overcap::cli {
+namespace {
+
+constexpr int kMost = 1'000'000'000;
+
+constexpr Flag kFlags[] = {
+    {"--follow", "-f", "", "go on until the job has ended"},
+    {"--rank", "-r", "RANKS", "0, 0,2 or all; rank 0 by default"},
+    {"--attempt", "", "N", "of that attempt; the last by default"},
+    {"--tail", "", "N", "only the last N lines"},
+    {"--task", "", "T", "of that task of an array"},
+};
+
+Result<std::vector<int>> ReadRanks(const Args& args) {
+  std::vector<int> ranks;
+  if (!args.Has("--rank")) return std::vector<int>{0};
+  if (args.Get("--rank") == "all") return ranks;
+  for (const std::string& word : Split(args.Get("--rank"), ',')) {
+    const auto rank = ParseInt(word);
+    if (!rank || *rank < 0 || *rank > kMost) {
+      return Fail(ErrorCode::kUsage, StrCat("--rank '", args.Get("--rank"), "' names no ranks"),
+                  "write 0, 0,2 or all");
+    }
+    ranks.push_back(static_cast<int>(*rank));
+  }
+  return ranks;
+}
+
+Result<LogRequest> ReadRequest(const Args& args) {
+  LogRequest request;
+  OC_TRY(ranks, ReadRanks(args));
+  OC_TRY(attempt, args.GetInt("--attempt", 0, 1, kMost));
+  OC_TRY(task, args.GetInt("--task", -1, 0, kMost));
+  OC_TRY(tail, args.GetInt("--tail", -1, 0, kMost));
+  request.ranks = std::move(ranks);
+  request.attempt = static_cast<int>(attempt);
+  request.task = static_cast<int>(task);
+  request.tail = tail;
+  return request;
+}
+
+// With --json: where the logs are, not what they say.
+Result<int> PrintPlaces(World& world, const JobRecord& record, const LogRequest& request) {
+  OC_TRY(logs, SelectLogs(record, request));
+  JsonWriter json;
+  json.BeginArray();
+  for (const LogFile& log : logs) {
+    json.BeginObject().Field("attempt", log.attempt).Field("rank", log.rank);
+    if (log.task >= 0) json.Field("task", log.task);
+    json.Field("path", log.path).EndObject();
+  }
+  world.out().Json(json.EndArray().Text());
+  return 0;
+}
+
+Result<int> Run(World& world, const Args& args) {
+  OC_TRY(request, ReadRequest(args));
+  OC_TRY(jobs, ResolveJobs(world, args.words()));
+  OC_TRY(records, jobs.cluster->Query(jobs.ids));
+  const JobRecord& record = records.front();
+  if (world.out().json()) return PrintPlaces(world, record, request);
+  if (args.Has("--follow")) return FollowJob(world, *jobs.cluster, record.spec.id, request);
+  OC_TRY_VOID(PrintLogs(record, request, [&](std::string_view bytes) { world.out().Write(bytes); }));
+  return 0;
+}
+
+}  // namespace
+
+constinit const Command kLogs = {
+    .name = "logs",
+    .summary = "what a job has written",
+    .usage = "[-f] [--rank R] [--attempt N] [--tail N] [--task T] JOB",
+    .flags = kFlags,
+    .min_words = 1,
+    .max_words = 1,
+    .run = Run,
+    .job_words = true,
+};
+
+}  // namespace overcap::cli

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/resubmit.h"
+
+#include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/job_words.h"
+
+namespace overcap::cli {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--gpus", "-n", "GPUS", "with so many GPUs, and ranks in proportion"},
+    {"--dry-run", "", "", "print what would be sent, send nothing"},
+};
+
+Result<std::vector<SubmitPlan>> PlanAll(World& world, Cluster& cluster, const std::vector<JobRecord>& records,
+                                        const Args& args) {
+  std::optional<int> gpus;
+  if (args.Has("--gpus")) {
+    OC_TRY(count, args.GetInt("--gpus", 0, 0, 1'000'000));
+    gpus = static_cast<int>(count);
+  }
+  std::vector<SubmitPlan> plans;
+  for (const JobRecord& record : records) {
+    OC_TRY(plan, PlanResubmit(cluster, record, gpus, world.clock(), world.random()));
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+Result<int> Run(World& world, const Args& args) {
+  OC_TRY(jobs, ResolveJobs(world, args.words()));
+  OC_TRY(records, jobs.cluster->Query(jobs.ids));
+  // All are checked before the first is sent.
+  OC_TRY(plans, PlanAll(world, *jobs.cluster, records, args));
+  Output& out = world.out();
+  std::vector<JobRecord> submitted;
+  for (const SubmitPlan& plan : plans) {
+    if (args.Has("--dry-run")) {
+      if (out.json()) {
+        out.Json(SpecToJson(plan.spec));
+      } else {
+        out.Write(plan.text);
+      }
+      continue;
+    }
+    OC_TRY(record, jobs.cluster->Submit(plan));
+    if (!out.json()) out.Line(record.spec.id);
+    submitted.push_back(std::move(record));
+  }
+  if (args.Has("--dry-run") || !out.json()) return 0;
+  if (args.words().size() == 1) {
+    PrintRecordJson(world, submitted.front());
+  } else {
+    PrintRecordsJson(world, submitted);
+  }
+  return 0;
+}
+
+}  // namespace
+
+constinit const Command kResubmit = {
+    .name = "resubmit",
+    .summary = "run jobs again: same command, same code, bit for bit",
+    .usage = "[-n GPUS] [--dry-run] JOB...",
+    .flags = kFlags,
+    .min_words = 1,
+    .run = Run,
+    .job_words = true,
+};
+
+}  // namespace overcap::cli

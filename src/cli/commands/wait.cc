@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/job_words.h"
+#include "control/job_exit_status.h"
+
+namespace overcap::cli {
+namespace {
+
+constexpr int64_t kForever = 10LL * 365 * 86400;  // seconds
+
+constexpr Flag kFlags[] = {{"--timeout", "", "TIME", "give up after that: 30s, 4h"}};
+
+Result<int> Run(World& world, const Args& args) {
+  int64_t timeout = kForever;
+  if (args.Has("--timeout")) {
+    OC_TRY(seconds, ParseDurationSeconds(args.Get("--timeout")));
+    timeout = seconds;
+  }
+  OC_TRY(jobs, ResolveJobs(world, args.words()));
+  DetachOnInterrupt("stopped waiting; the job goes on");
+  OC_TRY(done, jobs.cluster->Wait(jobs.ids, WaitUntil::kEnded, timeout));
+  OC_TRY(records, jobs.cluster->Query(jobs.ids));
+  if (world.out().json()) {
+    PrintRecordsJson(world, records);
+  } else {
+    for (const JobRecord& record : records) {
+      world.out().Note(StrCat("job '", record.spec.id, "' ", StateText(record, world.clock().WallUs())));
+    }
+  }
+  return done ? JobsExitStatus(records) : kStatusTimedOut;
+}
+
+}  // namespace
+
+constinit const Command kWait = {
+    .name = "wait",
+    .summary = "wait until jobs have ended, and return their exit status",
+    .usage = "[--timeout TIME] JOB...",
+    .flags = kFlags,
+    .min_words = 1,
+    .run = Run,
+    .job_words = true,
+};
+
+}  // namespace overcap::cli
