@@ -42,6 +42,8 @@ class Agents {
   virtual void Signal(const ProcessIdentity& agent, int signal) = 0;  // fine when it is gone
   // Kills everything that still carries this job's mark after its agent is gone; returns how many processes.
   virtual int KillStrays(const std::string& job_id) = 0;
+  // Has, in the background, a copy of this code made for the attempt after this one. Only a matter of speed.
+  virtual void PrepareSpare(const std::string& store_dir, const std::string& snapshot) = 0;
 };
 
 }  // namespace overcap

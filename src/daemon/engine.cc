@@ -97,19 +97,21 @@ Result<void> Engine::Cancel(std::string_view id, const std::string& reason) {
   Job* job = table_.Find(id);
   if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
   if (job->ended() || job->progress.cancel_requested) return {};
+  if (job->slots.empty()) return EndUnstarted(*job, reason);
   Event cancel = MakeEvent(EventKind::kCancel, *job);
   cancel.reason = reason;
-  if (!job->slots.empty()) {
-    OC_TRY_VOID(Record({cancel}));
-    scheduler_.Remove(job->key);
-    signals_.emplace_back(job->key, SIGTERM);
-    return {};
-  }
-  Event ended = MakeEvent(EventKind::kEnded, *job);
+  OC_TRY_VOID(Record({cancel}));
+  scheduler_.Remove(job->key);
+  signals_.emplace_back(job->key, SIGTERM);
+  return {};
+}
+
+Result<void> Engine::EndUnstarted(Job& job, const std::string& reason) {
+  Event ended = MakeEvent(EventKind::kEnded, job);
   ended.ending.state = JobState::kCancelled;
   ended.ending.reason = reason;
-  OC_TRY_VOID(Record({cancel, ended}));
-  JobEnded(*job);
+  OC_TRY_VOID(Record({ended}));
+  JobEnded(job);
   return {};
 }
 
@@ -198,13 +200,9 @@ void Engine::EnqueueIfReady(Job& job) {
   switch (CheckReady(job, &why)) {
     case Readiness::kWaits:
       return;
-    case Readiness::kNever: {
-      Event ended = MakeEvent(EventKind::kEnded, job);
-      ended.ending.state = JobState::kCancelled;
-      ended.ending.reason = why;
-      if (Record({ended})) JobEnded(job);
+    case Readiness::kNever:
+      if (!EndUnstarted(job, why)) TryAgainLater(job);
       return;
-    }
     case Readiness::kReady:
       break;
   }
@@ -280,7 +278,7 @@ Engine::SlotOutcome Engine::ReadOutcome(const Job& job, const Slot& slot) {
   if (never_claimed || (same_boot && claim && claim->by == "daemon")) {
     outcome.tasks.lost = slot.retry_tasks;
     outcome.ending.state = JobState::kQueued;
-    outcome.ending.reason = "its agent ended before it began";
+    outcome.ending.reason = StrCat("its agent ended before it began; see ", root_, "/daemon.log");
     return outcome;
   }
   auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".jsonl"));
@@ -323,11 +321,22 @@ Result<void> Engine::SlotEnded(Job& job, int attempt, int slot_number) {
   scheduler_.Release(job.key, slot_number);
   task_readers_.erase({job.key, slot_number});
   if (event.ending.state == JobState::kQueued) ++failed_starts_[job.key];
-  if (!Settle(job)) {
-    unsettled_.push_back(job.key);
-    retry_at_us_ = clock_.MonotonicUs() + kRetryAfterUs;
-  }
+  if (!Settle(job)) TryAgainLater(job);
   return {};
+}
+
+void Engine::TryAgainLater(const Job& job) {
+  unsettled_.push_back(job.key);
+  retry_at_us_ = clock_.MonotonicUs() + kRetryAfterUs;
+}
+
+// A job whose next step is due: it runs nowhere any more, or it is queued and must be looked at.
+void Engine::Reconsider(Job& job) {
+  if (job.state == JobState::kRunning && job.slots.empty()) {
+    if (!Settle(job)) TryAgainLater(job);
+  } else if (job.state == JobState::kQueued) {
+    EnqueueIfReady(job);
+  }
 }
 
 std::vector<bool> Engine::ReportedTasks(const Job& job) const {
@@ -417,9 +426,8 @@ Result<void> Engine::Turn() {
     retry_at_us_ = 0;
     for (const AgentToken& token : std::exchange(unrecorded_ends_, {})) AgentEnded(token);
     for (const uint64_t key : std::exchange(unsettled_, {})) {
-      if (Job* job = table_.FindKey(key); job != nullptr && !Settle(*job)) unsettled_.push_back(key);
+      if (Job* job = table_.FindKey(key); job != nullptr) Reconsider(*job);
     }
-    if (!unsettled_.empty()) retry_at_us_ = now + kRetryAfterUs;
   }
   if (retry_at_us_ == 0) {
     // A full disk: what could not be recorded is not started; it is tried again later.
@@ -450,9 +458,23 @@ void Engine::StartAgent(const StartEffect& effect) {
   AgentStart start{job->spec.id, JobDir(job->spec.id), root_ + "/store", effect.attempt,
                    effect.slot,  slot->gpus,           slot->cpus,       slot->retry_tasks};
   const AgentToken token{effect.key, effect.attempt, effect.slot};
+  const std::string start_spare = job->spec.snapshot;  // AgentEnded() may end the job
+  const bool ready = (job->spec_written || WriteSpec(*job)) &&
+                     files_.MakeFolders(StrCat(start.job_dir, "/attempt-", start.attempt));
+  if (!ready) return AgentEnded(token);  // never ran: tried again later
   auto agent = agents_.Start(start);
   if (agent) slot->agent = *agent;
   if (!agent || !agents_.Watch(*agent, token)) AgentEnded(token);
+  if (!start_spare.empty()) agents_.PrepareSpare(root_ + "/store", start_spare);
+}
+
+// An agent reads it; written again by each engine, since a power cut may have taken it.
+Result<void> Engine::WriteSpec(Job& job) {
+  const std::string dir = JobDir(job.spec.id);
+  OC_TRY_VOID(files_.MakeFolders(dir));
+  OC_TRY_VOID(files_.WriteAtomic(dir + "/spec.json", SpecToJson(job.spec) + "\n", false));
+  job.spec_written = true;
+  return {};
 }
 
 // Copies of what was recorded, for people and for the agents; the journal is the truth.
@@ -461,12 +483,7 @@ void Engine::WriteCopies() {
     Job* job = table_.Find(event.id);
     if (job == nullptr) continue;  // removed
     const std::string dir = JobDir(event.id);
-    const bool first = event.kind == EventKind::kSubmitted;
-    const bool needs_spec = first || (event.kind == EventKind::kStarted && !job->spec_written);
-    if (needs_spec && files_.MakeFolders(dir)) {
-      job->spec_written =
-          files_.WriteAtomic(dir + "/spec.json", SpecToJson(job->spec) + "\n", false).has_value();
-    }
+    if (event.kind == EventKind::kSubmitted) (void)WriteSpec(*job);
     if (auto log = files_.OpenAppend(dir + "/events.jsonl"))
       (void)(*log)->Append(EventToJson(event, false) + "\n");
   }

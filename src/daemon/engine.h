@@ -97,6 +97,9 @@ class Engine {
   Result<void> RepairTaskCounter(const Job& job);
   // Tasks of an array that no agent ever reported: taken by one that was killed before it could say so.
   std::vector<int> UnreportedTasks(const Job& job) const;
+  Result<void> EndUnstarted(Job& job, const std::string& reason);
+  void TryAgainLater(const Job& job);
+  void Reconsider(Job& job);
   // Decides and records what becomes of a job that runs in no slot any more.
   Result<void> Settle(Job& job);
   void JobEnded(const Job& job);
@@ -112,6 +115,7 @@ class Engine {
 
   void Act();
   void StartAgent(const StartEffect& effect);
+  Result<void> WriteSpec(Job& job);
   void WriteCopies();
   std::string AgentFile(const Job& job, int attempt, int slot, std::string_view suffix) const;
   TaskCounts CountTasks(const Job& job) const;

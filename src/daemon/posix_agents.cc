@@ -19,6 +19,8 @@ namespace overcap {
 namespace {
 
 constexpr int kKillRounds = 50;
+constexpr int kSpareNotWorthIt = 3;  // exit status of `overcap agent spare` for a small tree
+constexpr size_t kMostSmallSnapshots = 1000;
 
 std::string JoinInts(const std::vector<int>& values) {
   std::string out;
@@ -119,10 +121,40 @@ std::vector<AgentToken> PosixAgents::TakeEnded() {
     if (found == watched_.end()) continue;
     int status = 0;
     (void)waitpid(found->second.pid, &status, WNOHANG);  // not a child of ours after a restart: fine
-    ended.push_back(found->second.token);
+    if (found->second.pid == spare_pid_) {
+      SpareEnded(status);
+    } else {
+      ended.push_back(found->second.token);
+    }
     watched_.erase(found);
   }
   return ended;
+}
+
+void PosixAgents::PrepareSpare(const std::string& store_dir, const std::string& snapshot) {
+  if (spare_pid_ != 0 || small_snapshots_.contains(snapshot)) return;
+  SpawnRequest request;
+  request.program = binary_;
+  request.argv = {"overcap", "agent", "spare", "--store", store_dir, "--tree", snapshot};
+  request.env = env_;
+  request.cwd = "/";
+  request.stderr_fd = log_.Get();
+  request.group = ProcessGroup::kSession;
+  request.want_pidfd = true;
+  auto spawned = Spawn(request);
+  if (!spawned) return;
+  spare_pid_ = spawned->pid;
+  spare_snapshot_ = snapshot;
+  const ProcessIdentity identity{spawned->pid, 0, ""};
+  started_[spawned->pid] = std::move(spawned->pidfd);
+  (void)Watch(identity, {});
+}
+
+void PosixAgents::SpareEnded(int wait_status) {
+  spare_pid_ = 0;
+  if (small_snapshots_.size() >= kMostSmallSnapshots) small_snapshots_.clear();
+  const bool small = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == kSpareNotWorthIt;
+  if (small) small_snapshots_.insert(spare_snapshot_);
 }
 
 void PosixAgents::Signal(const ProcessIdentity& agent, int signal) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,6 +24,7 @@ class PosixAgents : public Agents {
   Result<void> Watch(const ProcessIdentity& agent, const AgentToken& token) override;
   void Signal(const ProcessIdentity& agent, int signal) override;
   int KillStrays(const std::string& job_id) override;
+  void PrepareSpare(const std::string& store_dir, const std::string& snapshot) override;
 
   // Readable when an agent has ended; for the caller's loop.
   int EndedFd() const { return epoll_.Get(); }
@@ -41,7 +43,12 @@ class PosixAgents : public Agents {
   Fd epoll_;
   Fd log_;
   std::unordered_map<int, Watched> watched_;  // by pidfd
-  std::unordered_map<pid_t, Fd> started_;     // pidfds of Start() until Watch() takes them
+  void SpareEnded(int wait_status);
+
+  pid_t spare_pid_ = 0;  // one at a time
+  std::string spare_snapshot_;
+  std::set<std::string> small_snapshots_;  // not worth a spare
+  std::unordered_map<pid_t, Fd> started_;  // pidfds of Start() until Watch() takes them
 };
 
 }  // namespace overcap

@@ -42,13 +42,8 @@ Result<void> Engine::RecoverJob(Job& job) {
   if (job.is_array()) OC_TRY_VOID(RepairTaskCounter(job));
   for (const Slot& slot : slots) RecoverSlot(job, slot);
   if (job.ended()) return {};
-  if (job.state == JobState::kRunning && job.slots.empty()) {
-    if (!Settle(job)) unsettled_.push_back(job.key);
-  } else if (job.state == JobState::kQueued) {
-    EnqueueIfReady(job);
-  } else if (job.state == JobState::kRunning) {
-    UpdateArrayDemand(job);
-  }
+  Reconsider(job);
+  if (job.state == JobState::kRunning) UpdateArrayDemand(job);
   if (job.progress.cancel_requested && !job.slots.empty()) signals_.emplace_back(job.key, SIGTERM);
   if (!job.spec.replaces.empty()) (void)Cancel(job.spec.replaces, StrCat("replaced by ", job.spec.id));
   return {};
@@ -84,6 +79,7 @@ void Engine::RecoverSlot(Job& job, const Slot& slot) {
   running.allocation.gpus = slot.gpus;
   running.allocation.cpus = slot.cpus;
   running.started_us = slot.started_us;
+  running.next_slot = job.progress.next_slot;
   scheduler_.Adopt(running);
   const AgentToken token{job.key, slot.attempt, slot.slot};
   auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".claim"));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/spare.h"
 #include "base/text.h"
 #include "cli/all_commands.h"
 #include "cli/cli.h"
@@ -36,6 +37,7 @@ int Finish(const Result<int>& status, cli::Output& out) {
 }
 
 int RunAgentProcess(const std::vector<std::string>& words, cli::Output& out) {
+  if (words.size() > 1 && words[1] == "spare") return Finish(RunSpare({words.begin() + 2, words.end()}), out);
   const auto options = ParseAgentOptions({words.begin() + 1, words.end()});
   return Finish(options ? RunAgent(*options) : Result<int>(Fail(options.error())), out);
 }

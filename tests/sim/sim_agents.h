@@ -54,6 +54,7 @@ class SimAgents : public Agents {
     processes_[agent.pid].told_to_stop = true;
   }
   int KillStrays(const std::string&) override { return 0; }
+  void PrepareSpare(const std::string&, const std::string&) override {}
 
   // One step of one agent, drawn from the seed.
   void Step() {
