@@ -383,7 +383,12 @@ Result<void> Engine::Settle(Job& job) {
     JobEnded(job);
   } else {
     scheduler_.Remove(job.key);
-    EnqueueIfReady(job);
+    // What could not be started now will hardly start at once.
+    if (job.last_attempt.state == JobState::kQueued) {
+      TryAgainLater(job);
+    } else {
+      EnqueueIfReady(job);
+    }
   }
   return {};
 }
@@ -424,14 +429,16 @@ Result<void> Engine::Turn() {
   const int64_t now = clock_.MonotonicUs();
   if (retry_at_us_ != 0 && now >= retry_at_us_) {
     retry_at_us_ = 0;
+    stalled_ = false;
     for (const AgentToken& token : std::exchange(unrecorded_ends_, {})) AgentEnded(token);
     for (const uint64_t key : std::exchange(unsettled_, {})) {
       if (Job* job = table_.FindKey(key); job != nullptr) Reconsider(*job);
     }
   }
-  if (retry_at_us_ == 0) {
-    // A full disk: what could not be recorded is not started; it is tried again later.
-    if (!StartPass()) retry_at_us_ = now + kRetryAfterUs;
+  // A full disk: what could not be recorded is not started; it is tried again later.
+  if (!stalled_ && !StartPass()) {
+    stalled_ = true;
+    retry_at_us_ = now + kRetryAfterUs;
   }
   OC_TRY_VOID(journal_.Commit());
   Act();

@@ -139,6 +139,7 @@ class Engine {
   std::unordered_map<uint64_t, int> failed_starts_;
   std::set<uint64_t> changed_;
   int64_t retry_at_us_ = 0;
+  bool stalled_ = false;  // nothing is started before retry_at_us_
   mutable std::map<std::pair<uint64_t, int>, std::pair<int64_t, AgentReportReader>> task_readers_;
 };
 
