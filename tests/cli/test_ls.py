@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ls: what runs, what waits, what ended."""
+from overcap_rig import Rig, main, shell
+
+
+class Listing(Rig):
+    def test_ls_shows_running_and_ended_jobs_and_filters_by_status(self):
+        ended = self.run_job("false")["id"]
+        running = self.submit(*shell(self.gate()))
+        self.until_state(running, "running")
+        held = self.submit("--hold", "true")
+        table = self.ok("ls").out
+        for job_id in (ended, running, held):
+            self.assertIn(job_id[-8:], table)
+        self.assertNotIn("\x1b", table)
+        self.assertEqual([job["id"] for job in self.jobs("ls", "--status", "running")], [running])
+        self.assertEqual([job["id"] for job in self.jobs("ls", "--status", "failed")], [ended])
+        self.assertEqual({job["id"] for job in self.jobs("ls", "--all")}, {ended, running, held})
+
+    def test_ls_gives_the_20_that_ended_last_and_with_all_every_one(self):
+        ids = [self.submit("true") for _ in range(25)]
+        for job_id in ids:
+            self.ended(job_id)
+        self.assertEqual(len(self.jobs("ls")), 20)
+        self.assertEqual({job["id"] for job in self.jobs("ls", "--all")}, set(ids))
+
+    def test_ls_filters_by_user_and_age(self):
+        job = self.run_job("true")
+        self.assertEqual([j["id"] for j in self.jobs("ls", "--all", "--user", job["user"])], [job["id"]])
+        self.assertEqual(self.jobs("ls", "--all", "--user", "nobody-else"), [])
+        self.assertEqual([j["id"] for j in self.jobs("ls", "--all", "--since", "1h")], [job["id"]])
+
+    def test_ls_of_nothing_is_an_empty_list(self):
+        self.assertEqual(self.jobs("ls"), [])
+        self.assertEqual(self.jobs("ls", "--all"), [])
+
+
+if __name__ == "__main__":
+    main()
