@@ -92,6 +92,10 @@ class Agent {
 
   Result<Ending> RunArray(const JobSpec& spec, RankGroup* ranks) {
     OC_TRY(counter, TaskCounter::Open(attempt_.NextTask()));
+    // The report's name must be as durable as the starts of tasks in it.
+    OC_TRY_VOID(files_.SyncFolder(attempt_.Path()));
+    OC_TRY_VOID(files_.SyncFolder(options_.job_dir));
+    OC_TRY_VOID(files_.SyncFolder(options_.job_dir.substr(0, options_.job_dir.rfind('/'))));
     return ArrayRun(spec, options_, attempt_, clock_, &supervisor_, &report_, ranks).Run(std::move(counter));
   }
 
@@ -127,10 +131,19 @@ Result<int> RunAgent(const AgentOptions& options) {
   const AttemptFolder attempt(options);
   const Claim claim = OwnClaim();
   PosixFiles files;
+  // The room for the report first, under a name of our own: who has claimed must be able to say how it ended.
+  const std::string draft = StrCat(attempt.Report(), ".", claim.pid);
+  auto made = ReportFile::Make(draft);
+  if (!made) {
+    (void)files.Remove(draft);
+    return Fail(made.error());
+  }
+  ReportFile report = *std::move(made);
   const Result<void> claimed = files.CreateExclusive(attempt.Claim(), ClaimToJson(claim));
+  if (!claimed) (void)files.Remove(draft);
   if (!claimed && claimed.error().code == ErrorCode::kConflict) return kAgentNotMine;
   if (!claimed) return Fail(claimed.error());
-  OC_TRY(report, ReportFile::Make(attempt.Report()));
+  OC_TRY_VOID(files.Rename(draft, attempt.Report()));
   report.Write(ClaimedLine(clock.WallUs(), claim));
 
   const Ending ending = Agent(options, attempt, supervisor.get(), &report).Run();

@@ -10,7 +10,9 @@
 namespace overcap {
 namespace {
 
-constexpr int64_t kSyncUs = 1'000'000;
+// Before a task's command runs its start is durable, so that a power cut cannot make it run twice; tasks that
+// follow each other faster than this share a sync.
+constexpr int64_t kSyncUs = 20'000;
 constexpr int64_t kRoomPauseUs = 1'000'000;
 constexpr int kRoomTries = 600;
 constexpr int64_t kTaskBytes = 2048;  // more than the lines of one task need
@@ -38,7 +40,6 @@ Ending ArrayRun::Run(TaskCounter counter) {
     if (!task) return {JobState::kSucceeded, 0, 0, -1, ""};
     const Ending ending = RunTask(*task, again ? FirstFreeTry(*task) : 1);
     if (ending.state == JobState::kCancelled) return ending;
-    SyncSometimes();
   }
   return {JobState::kCancelled, -1, 0, -1, ""};
 }
@@ -67,6 +68,7 @@ Ending ArrayRun::RunTry(int task, int attempt) {
     logs.push_back(attempt_.TaskLog(task, attempt, static_cast<int>(rank)));
   }
   report_.Write(TaskStartLine(clock_.WallUs(), task, attempt));
+  SyncSometimes();
   ranks_.NameTask(task, attempt);
   Ending ending = ranks_.Run(logs, this);
   report_.Queue(TaskEndLine(clock_.WallUs(), task, attempt, ending));
@@ -94,7 +96,6 @@ bool ArrayRun::MakeRoom() {
 void ArrayRun::SyncSometimes() {
   const int64_t now = clock_.MonotonicUs();
   if (now - synced_us_ < kSyncUs) return;
-  report_.Write("");
   report_.Sync();
   synced_us_ = clock_.MonotonicUs();
 }

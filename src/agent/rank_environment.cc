@@ -33,6 +33,10 @@ std::vector<std::string> OwnVariables(const JobSpec& spec, const AgentOptions& o
       StrCat("OVERCAP_JOB_ID=", spec.id),
       StrCat("OVERCAP_ATTEMPT=", options.attempt),
       StrCat("OVERCAP_JOB_DIR=", options.job_dir),
+      // The mark by which all that this slot started is found again after its agent was killed.
+      StrCat("OVERCAP_AGENT=", spec.id, ".", options.attempt, ".", options.slot),
+      // Indices are those of nvidia-smi; CUDA by itself may count in another order.
+      "CUDA_DEVICE_ORDER=PCI_BUS_ID",
       "PYTHONUNBUFFERED=1",
       StrCat("PWD=", setting.folder),
   };

@@ -56,12 +56,15 @@ std::optional<int64_t> ParseClock(std::string_view text) {
 
 std::optional<int64_t> ParseUnits(std::string_view text) {
   int64_t total = 0;
+  bool with_units = false;
   while (!text.empty()) {
     const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
     const auto count = ParseInt(text.substr(0, digits));
     if (!count || *count > kMaxSeconds) return std::nullopt;
     text.remove_prefix(digits);
+    if (text.empty() && with_units) return std::nullopt;  // "1h30": thirty what?
     const int64_t unit = text.empty() ? 1 : SizeOf(kTimeUnits, text[0]);
+    with_units = true;
     if (unit == 0) return std::nullopt;
     if (!text.empty()) text.remove_prefix(1);
     total += *count * unit;

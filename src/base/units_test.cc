@@ -12,7 +12,7 @@ TEST(UnitsTest, DurationsAreReadAsPeopleAndSchedulersWriteThem) {
   EXPECT_EQ(*ParseDurationSeconds("2d"), 172800);
   EXPECT_EQ(*ParseDurationSeconds("01:30:00"), 5400);
   EXPECT_EQ(*ParseDurationSeconds("1-12:00:00"), 129600);
-  for (const char* bad : {"", "0", "-5", "5x", "h", "1:2:3:4", "99999999999d", "1 h"}) {
+  for (const char* bad : {"", "0", "1h30", "-5", "5x", "h", "1:2:3:4", "99999999999d", "1 h"}) {
     EXPECT_FALSE(ParseDurationSeconds(bad)) << bad;
   }
 }

@@ -47,6 +47,13 @@ enum class CommandGroup { kJobs, kCode, kSetup };
 
 // Made of constants only (`constinit const Command kQuery = {...}`), so that starting the program costs
 // nothing.
+// The same result with the flag named in its error: "--time: '5x' is no duration".
+template <typename T>
+Result<T> OfFlag(std::string_view flag, Result<T> result) {
+  if (!result) result.error().message.insert(0, std::string(flag) + ": ");
+  return result;
+}
+
 struct Command {
   std::string_view name = {};                      // "query"; "daemon status" for a command of a group
   std::span<const std::string_view> aliases = {};  // of a constexpr array: {"q"}

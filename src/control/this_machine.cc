@@ -49,13 +49,14 @@ Machine Declare(const ClusterConfig& declared, Machine machine) {
   if (declared.gpus) machine.gpus = DeclaredGpus(*declared.gpus);
   if (declared.cpus > 0) machine.cpus = declared.cpus;
   if (declared.mem_bytes > 0) machine.mem_bytes = declared.mem_bytes;
+  machine.declared = declared.gpus || declared.cpus > 0 || declared.mem_bytes > 0;
   return machine;
 }
 
 }  // namespace
 
 Machine MachineOf(const ClusterConfig& declared, const MachineFacts& facts) {
-  Machine machine{.host = facts.host, .cpus = facts.cpus, .mem_bytes = facts.mem_bytes, .gpus = {}};
+  Machine machine{.host = facts.host, .cpus = facts.cpus, .mem_bytes = facts.mem_bytes, .gpus = {}, .declared = false};
   for (const GpuFacts& gpu : facts.gpus) {
     machine.gpus.push_back({gpu.index, NormalGpuType(gpu.name), gpu.uuid, gpu.memory_bytes});
   }

@@ -9,7 +9,7 @@
 
 namespace overcap {
 
-constexpr int kMostLosses = 3;        // a job whose agent is killed again and again is not started for ever
+constexpr int kMostLosses = 3;         // a job whose agent is killed again and again is not started for ever
 constexpr int kMostFailedStarts = 30;  // nor one whose agent cannot be started, a second apart
 
 enum class NextStep { kGoOn, kRequeue, kEnd };

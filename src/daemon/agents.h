@@ -40,8 +40,14 @@ class Agents {
   // From now on the token is reported once, by the caller's loop, when this process has ended.
   virtual Result<void> Watch(const ProcessIdentity& agent, const AgentToken& token) = 0;
   virtual void Signal(const ProcessIdentity& agent, int signal) = 0;  // fine when it is gone
-  // Kills everything that still carries this job's mark after its agent is gone; returns how many processes.
-  virtual int KillStrays(const std::string& job_id) = 0;
+  // Kills everything that still carries the mark of this slot after its agent is gone; returns how many
+  // processes.
+  struct SlotName {
+    std::string job_id;
+    int attempt = 0;
+    int slot = 0;
+  };
+  virtual int KillStrays(const SlotName& slot) = 0;
   // Has, in the background, a copy of this code made for the attempt after this one. Only a matter of speed.
   virtual void PrepareSpare(const std::string& store_dir, const std::string& snapshot) = 0;
 };

@@ -209,8 +209,23 @@ struct ApiOps {
     if (found == request.end()) return Fail(ErrorCode::kUsage, "request without 'spec'");
     OC_TRY(spec, SpecFromJson(found->dump()));
     if (request.contains("machine")) OC_TRY_VOID(Configure(api, request));
-    OC_TRY(job, api.engine_.Submit(spec));
+    auto submitted = api.engine_.Submit(spec);
+    if (!submitted) return Fail(ExplainMachine(api, request, std::move(submitted).error()));
+    const Job* job = *submitted;
     return Done(RecordToJson(api.engine_.RecordOf(*job, true), api.clock_.WallUs()));
+  }
+
+  // A job that fits its own configuration but not what the engine has now.
+  static Error ExplainMachine(const Api& api, const Json& request, Error error) {
+    const auto declared = request.find("machine");
+    if (error.code != ErrorCode::kUsage || declared == request.end()) return error;
+    const auto machine = MachineFromJson(declared->dump());
+    if (!machine || *machine == api.engine_.machine()) return error;
+    error.hint =
+        "jobs that have not ended use the engine with another configuration: wait for them, or set "
+        "OVERCAP_HOME to "
+        "another folder";
+    return error;
   }
 
   static Reply Query(Api& api, const Json& request) {

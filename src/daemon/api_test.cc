@@ -28,7 +28,7 @@ class IdleAgents : public Agents {
     return {};
   }
   void Signal(const ProcessIdentity& agent, int signal) override { signals.emplace_back(agent.pid, signal); }
-  int KillStrays(const std::string&) override { return 0; }
+  int KillStrays(const SlotName&) override { return 0; }
   void PrepareSpare(const std::string&, const std::string&) override {}
 
   std::vector<AgentStart> started;

@@ -85,8 +85,14 @@ Result<const Job*> Engine::Submit(const JobSpec& spec) {
   event.time_us = clock_.WallUs();
   event.id = spec.id;
   event.spec = spec;
-  OC_TRY_VOID(Record({event}));
+  // The folder first: a job that has no place to write is refused now, not found out later.
+  OC_TRY_VOID(WriteSpec(spec));
+  if (auto recorded = Record({event}); !recorded) {
+    (void)files_.RemoveTree(JobDir(spec.id));
+    return Fail(recorded.error());
+  }
   Job* job = table_.Find(spec.id);
+  job->spec_written = true;
   EnqueueIfReady(*job);
   // Should this fail (full disk) the old job goes on and the new one waits for it; a restart asks again.
   if (!spec.replaces.empty()) (void)Cancel(spec.replaces, StrCat("replaced by ", spec.id));
@@ -156,17 +162,22 @@ Result<void> Engine::Remove(const std::vector<std::string>& ids) {
 }
 
 Result<bool> Engine::Configure(const Machine& machine) {
-  if (machine == machine_) return false;
-  if (HasRunning()) {
-    return Fail(
-        ErrorCode::kConflict,
-        StrCat("the engine runs jobs on a machine with ", machine_.gpus.size(), " GPUs and ", machine_.cpus,
-               " CPUs, this configuration declares ", machine.gpus.size(), " and ", machine.cpus),
-        "wait until they have ended, or use another OVERCAP_HOME for this configuration");
+  if (machine == machine_ || HasRunning()) return false;
+  for (const auto& [key, job] : table_.jobs()) {
+    if (!job->ended() && !CheckFits(job->spec.resources, machine)) return false;
   }
-  machine_ = machine;
-  scheduler_.SetNodes({machine_});
+  Event event;
+  event.kind = EventKind::kMachine;
+  event.time_us = clock_.WallUs();
+  event.machine = machine;
+  OC_TRY_VOID(journal_.Append({event}));
+  SetMachine(machine);
   return true;
+}
+
+void Engine::SetMachine(Machine machine) {
+  machine_ = std::move(machine);
+  scheduler_.SetNodes({machine_});
 }
 
 // ---- readiness and the queue ----
@@ -292,11 +303,12 @@ Engine::SlotOutcome Engine::ReadOutcome(const Job& job, const Slot& slot) {
   }
   if (report.end) {
     outcome.ending = *report.end;
+    outcome.ended_us = report.ended_us;
     return outcome;
   }
   outcome.ending.state = JobState::kLost;
   outcome.ending.reason = "its agent was killed or the machine went down";
-  agents_.KillStrays(job.spec.id);
+  agents_.KillStrays({job.spec.id, slot.attempt, slot.slot});
   return outcome;
 }
 
@@ -317,6 +329,8 @@ Result<void> Engine::SlotEnded(Job& job, int attempt, int slot_number) {
   event.slot = slot_number;
   event.ending = outcome.ending;
   event.tasks = std::move(outcome.tasks);
+  // When it ended, not when we learnt of it; a clock that was set may not give a time before its start.
+  if (outcome.ended_us > slot.started_us) event.time_us = std::min(event.time_us, outcome.ended_us);
   OC_TRY_VOID(Record({event}));
   scheduler_.Release(job.key, slot_number);
   task_readers_.erase({job.key, slot_number});
@@ -378,6 +392,7 @@ Result<void> Engine::Settle(Job& job) {
   Event after = MakeEvent(next.step == NextStep::kEnd ? EventKind::kEnded : EventKind::kRequeued, job);
   after.ending = next.ending;
   after.reason = next.reason;
+  if (next.step == NextStep::kEnd && job.last_attempt_us > 0) after.time_us = job.last_attempt_us;
   OC_TRY_VOID(Record({after}));
   if (next.step == NextStep::kEnd) {
     JobEnded(job);
@@ -435,13 +450,17 @@ Result<void> Engine::Turn() {
       if (Job* job = table_.FindKey(key); job != nullptr) Reconsider(*job);
     }
   }
-  // A full disk: what could not be recorded is not started; it is tried again later.
-  if (!stalled_ && !StartPass()) {
-    stalled_ = true;
-    retry_at_us_ = now + kRetryAfterUs;
-  }
-  OC_TRY_VOID(journal_.Commit());
-  Act();
+  // Acting may bring news (an agent that ended at once): they are recorded, so there is more to commit and to
+  // do.
+  do {
+    // A full disk: what could not be recorded is not started; it is tried again later.
+    if (!stalled_ && !StartPass()) {
+      stalled_ = true;
+      retry_at_us_ = now + kRetryAfterUs;
+    }
+    OC_TRY_VOID(journal_.Commit());
+    Act();
+  } while (journal_.dirty());
   return {};
 }
 
@@ -466,8 +485,9 @@ void Engine::StartAgent(const StartEffect& effect) {
                    effect.slot,  slot->gpus,           slot->cpus,       slot->retry_tasks};
   const AgentToken token{effect.key, effect.attempt, effect.slot};
   const std::string start_spare = job->spec.snapshot;  // AgentEnded() may end the job
-  const bool ready = (job->spec_written || WriteSpec(*job)) &&
-                     files_.MakeFolders(StrCat(start.job_dir, "/attempt-", start.attempt));
+  job->spec_written = job->spec_written || WriteSpec(job->spec);
+  const bool ready =
+      job->spec_written && files_.MakeFolders(StrCat(start.job_dir, "/attempt-", start.attempt));
   if (!ready) return AgentEnded(token);  // never ran: tried again later
   auto agent = agents_.Start(start);
   if (agent) slot->agent = *agent;
@@ -476,12 +496,10 @@ void Engine::StartAgent(const StartEffect& effect) {
 }
 
 // An agent reads it; written again by each engine, since a power cut may have taken it.
-Result<void> Engine::WriteSpec(Job& job) {
-  const std::string dir = JobDir(job.spec.id);
+Result<void> Engine::WriteSpec(const JobSpec& spec) {
+  const std::string dir = JobDir(spec.id);
   OC_TRY_VOID(files_.MakeFolders(dir));
-  OC_TRY_VOID(files_.WriteAtomic(dir + "/spec.json", SpecToJson(job.spec) + "\n", false));
-  job.spec_written = true;
-  return {};
+  return files_.WriteAtomic(dir + "/spec.json", SpecToJson(spec) + "\n", false);
 }
 
 // Copies of what was recorded, for people and for the agents; the journal is the truth.
@@ -490,7 +508,6 @@ void Engine::WriteCopies() {
     Job* job = table_.Find(event.id);
     if (job == nullptr) continue;  // removed
     const std::string dir = JobDir(event.id);
-    if (event.kind == EventKind::kSubmitted) (void)WriteSpec(*job);
     if (auto log = files_.OpenAppend(dir + "/events.jsonl"))
       (void)(*log)->Append(EventToJson(event, false) + "\n");
   }

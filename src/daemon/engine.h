@@ -42,7 +42,8 @@ class Engine {
   Result<void> Hold(std::string_view id);
   Result<void> Release(std::string_view id);
   Result<void> Remove(const std::vector<std::string>& ids);  // all or none
-  // What the machine has; kConflict while jobs run on what would change.
+  // What the machine has. Taken over when nothing runs and every job that has not ended fits it: true. Else
+  // the engine keeps what it has: false.
   Result<bool> Configure(const Machine& machine);
 
   // An agent that Watch() knew has ended.
@@ -78,6 +79,7 @@ class Engine {
   Result<void> Record(std::vector<Event> events);
   Event MakeEvent(EventKind kind, const Job& job) const;
 
+  void SetMachine(Machine machine);
   Result<void> RecoverJob(Job& job);
   void RecoverSlot(Job& job, const Slot& slot);
   bool ClaimForNobody(const Job& job, const Slot& slot);
@@ -88,6 +90,7 @@ class Engine {
   struct SlotOutcome {
     Ending ending;
     TaskResults tasks;
+    int64_t ended_us = 0;  // by the agent's clock; 0: not known
   };
   SlotOutcome ReadOutcome(const Job& job, const Slot& slot);
   Result<void> SlotEnded(Job& job, int attempt, int slot);
@@ -115,7 +118,7 @@ class Engine {
 
   void Act();
   void StartAgent(const StartEffect& effect);
-  Result<void> WriteSpec(Job& job);
+  Result<void> WriteSpec(const JobSpec& spec);
   void WriteCopies();
   std::string AgentFile(const Job& job, int attempt, int slot, std::string_view suffix) const;
   TaskCounts CountTasks(const Job& job) const;

@@ -42,6 +42,7 @@ struct Job {
   Ending ending;  // once final; its reason also while it waits
   JobProgress progress;
   Ending last_attempt;  // how the slot that ended last did; decides what comes next
+  int64_t last_attempt_us = 0;
   std::vector<Slot> slots;
   bool spec_written = false;  // spec.json, by this process
   std::unique_ptr<ArrayProgress> array;

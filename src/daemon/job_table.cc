@@ -72,6 +72,7 @@ Result<void> JobTable::Apply(const Event& event) {
     case EventKind::kState:
       RestoreState(*job, event);
       return {};
+    case EventKind::kMachine:
     case EventKind::kJournal:
     case EventKind::kSubmitted:
       break;
@@ -115,6 +116,7 @@ Result<void> JobTable::SlotEnded(Job& job, const Event& event) {
   if (slot == nullptr) return Misfit(event, "there is no such slot");
   job.slots.erase(job.slots.begin() + (slot - job.slots.data()));
   job.last_attempt = event.ending;
+  job.last_attempt_us = event.time_us;
   if (event.ending.state == JobState::kFailed && !job.is_array()) ++job.progress.restarts;
   if (event.ending.state == JobState::kLost) ++job.progress.losses;
   if (!job.array) return {};

@@ -31,6 +31,7 @@ class Journal {
   Result<void> Commit();
 
   int64_t SizeBytes() const { return file_ ? file_->Size() : 0; }
+  bool dirty() const { return dirty_; }  // something waits for Commit()
   int64_t records() const { return records_; }
   bool cut_torn_record() const { return cut_torn_record_; }
 

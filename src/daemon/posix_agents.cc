@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/cgroup.h"
 #include "sys/process.h"
 
 extern char** environ;
@@ -19,6 +21,7 @@ namespace overcap {
 namespace {
 
 constexpr int kKillRounds = 50;
+constexpr std::chrono::milliseconds kGroupPatience{500};
 constexpr int kSpareNotWorthIt = 3;  // exit status of `overcap agent spare` for a small tree
 constexpr size_t kMostSmallSnapshots = 1000;
 
@@ -72,7 +75,7 @@ Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
   request.group = ProcessGroup::kSession;
   request.want_pidfd = true;
   // Until the agent is ready to take them, so that a cancel right after the start is not lost.
-  request.blocked_signals = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+  request.blocked_signals = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
   OC_TRY(spawned, Spawn(request));
   const auto identity = Identify(spawned.pid);
   if (!identity) {  // it has ended already: its report tells how
@@ -167,18 +170,23 @@ void PosixAgents::Signal(const ProcessIdentity& agent, int signal) {
 }
 
 // Processes may fork while they are being killed: look again until none is left, a bounded number of times.
-int PosixAgents::KillStrays(const std::string& job_id) {
+int PosixAgents::KillStrays(const SlotName& slot) {
+  const std::string mark = StrCat("OVERCAP_AGENT=", slot.job_id, ".", slot.attempt, ".", slot.slot);
   int killed = 0;
   for (int round = 0; round < kKillRounds; ++round) {
-    const std::vector<pid_t> strays = ProcessesWithEnvironment(StrCat("OVERCAP_JOB_ID=", job_id));
     int alive = 0;
-    for (const pid_t pid : strays) {
+    for (const pid_t pid : ProcessesWithEnvironment(mark)) {
       const Fd pidfd = OpenPidfd(pid);
       if (pidfd && SendSignal(pidfd.Get(), SIGKILL) == 0) ++alive;
     }
     if (alive == 0) break;
     killed += round == 0 ? alive : 0;
     usleep(2000);
+  }
+  // Its limits' group, where it had one, is still there too.
+  if (auto group = Cgroup::Find(StrCat("overcap-", slot.job_id, "-", slot.attempt, "-", slot.slot))) {
+    (void)group->KillAll(kGroupPatience);
+    (void)group->Remove(kGroupPatience);
   }
   return killed;
 }

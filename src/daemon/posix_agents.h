@@ -23,7 +23,7 @@ class PosixAgents : public Agents {
   bool IsAlive(const ProcessIdentity& agent) const override;
   Result<void> Watch(const ProcessIdentity& agent, const AgentToken& token) override;
   void Signal(const ProcessIdentity& agent, int signal) override;
-  int KillStrays(const std::string& job_id) override;
+  int KillStrays(const SlotName& slot) override;
   void PrepareSpare(const std::string& store_dir, const std::string& snapshot) override;
 
   // Readable when an agent has ended; for the caller's loop.

@@ -24,6 +24,12 @@ Result<void> Engine::Open() {
   OC_TRY_VOID(files_.SyncFolder(root_.substr(0, std::max<size_t>(1, root_.rfind('/')))));
   std::deque<std::string> recent;
   OC_TRY_VOID(journal_.Open([&](Event event) -> Result<void> {
+    if (event.kind == EventKind::kMachine) {
+      // What was detected may have changed since; what a configuration declared holds until another one
+      // comes.
+      if (event.machine.declared) SetMachine(event.machine);
+      return {};
+    }
     recent.push_back(event.id);
     if (recent.size() > kRecentRecords) recent.pop_front();
     return table_.Apply(event);
@@ -113,7 +119,13 @@ Result<void> Engine::CompactIfWorthIt() {
   const auto jobs = static_cast<int64_t>(table_.jobs().size());
   if (journal_.records() < 2 * (2 * jobs + table_.Count(JobState::kRunning) + 1)) return {};
   OC_TRY_VOID(journal_.Commit());
-  return journal_.Rewrite(table_.Compact());
+  std::vector<Event> events = table_.Compact();
+  Event machine;
+  machine.kind = EventKind::kMachine;
+  machine.time_us = clock_.WallUs();
+  machine.machine = machine_;
+  events.insert(events.begin(), machine);
+  return journal_.Rewrite(events);
 }
 
 }  // namespace overcap

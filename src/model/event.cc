@@ -8,6 +8,7 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "model/machine_json.h"
 
 namespace overcap {
 namespace {
@@ -26,7 +27,7 @@ struct KindRow {
   bool progress = false;
 };
 
-constexpr std::array<KindRow, 11> kKinds = {{
+constexpr std::array<KindRow, 12> kKinds = {{
     {EventKind::kJournal, "journal"},
     {EventKind::kSubmitted, "submitted"},
     {EventKind::kHeld, "held"},
@@ -37,6 +38,7 @@ constexpr std::array<KindRow, 11> kKinds = {{
     {EventKind::kRequeued, "requeued", false, false, false, true},
     {EventKind::kEnded, "ended", false, false, true},
     {EventKind::kRemoved, "removed"},
+    {EventKind::kMachine, "machine"},
     {EventKind::kState, "state", false, false, true, true, true, true},
 }};
 
@@ -140,7 +142,7 @@ std::string EventToJson(const Event& event, bool with_id) {
   const KindRow& row = RowOf(event.kind);
   JsonWriter out;
   out.BeginObject().Field("e", row.name).Field("t", event.time_us);
-  if (with_id && event.kind != EventKind::kJournal) out.Field("id", event.id);
+  if (with_id && !event.id.empty()) out.Field("id", event.id);
   if (event.kind == EventKind::kJournal) out.Field("version", event.version);
   if (row.slot) out.Field("attempt", event.attempt).Field("slot", event.slot);
   if (row.allocation) WriteInts(&out, "gpus", event.gpus), WriteInts(&out, "cpus", event.cpus);
@@ -150,6 +152,7 @@ std::string EventToJson(const Event& event, bool with_id) {
   if (row.reason && !row.ending && !event.reason.empty()) out.Field("reason", event.reason);
   if (row.tasks) WriteTasks(&out, event.tasks);
   if (row.progress) WriteProgress(&out, event.progress);
+  if (event.kind == EventKind::kMachine) out.Key("machine").Raw(MachineToJson(event.machine));
   if (event.kind == EventKind::kSubmitted) out.Key("spec").Raw(SpecToJson(event.spec));
   out.EndObject();
   return out.Take();
@@ -169,6 +172,10 @@ Result<Event> EventFromJson(std::string_view text) {
                   "this was written by a newer overcap: use that one");
     }
     Event event = ReadEvent(json, *row);
+    if (row->kind == EventKind::kMachine) {
+      OC_TRY(machine, MachineFromJson(json.at("machine").dump()));
+      event.machine = std::move(machine);
+    }
     if (row->kind == EventKind::kSubmitted) {
       if (!has_spec) return Fail(ErrorCode::kCorrupt, "not an event: 'submitted' without its spec");
       const size_t begin = spec_at + kSpecField.size();

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "model/job_spec.h"
 #include "model/job_state.h"
+#include "model/machine.h"
 
 namespace overcap {
 
@@ -25,7 +26,8 @@ enum class EventKind {
   kRequeued,   // reason
   kEnded,      // ending
   kRemoved,
-  kState,  // after compaction: everything that is not in the spec
+  kMachine,  // machine; no id
+  kState,    // after compaction: everything that is not in the spec
 };
 std::string_view EventKindName(EventKind kind);
 
@@ -65,6 +67,7 @@ struct Event {
   std::string reason;
   TaskResults tasks;
   JobProgress progress;
+  Machine machine;  // kMachine
   bool operator==(const Event&) const = default;
 };
 

@@ -37,7 +37,11 @@ std::vector<Event> OneOfEachKind() {
   Event state = Full(EventKind::kState);
   state.ending = SomeEnding(), state.reason = "killed";
   state.progress = {2, 1, 1, 4, true, 77, 99};
-  return {submitted,
+  Event machine;
+  machine.kind = EventKind::kMachine;
+  machine.machine = {"host", 4, 1 << 30, {{0, "a40", "", 5}}, true};
+  return {machine,
+          submitted,
           Full(EventKind::kHeld),
           Full(EventKind::kReleased),
           started,

@@ -21,6 +21,7 @@ struct Machine {
   int cpus = 1;
   int64_t mem_bytes = 0;
   std::vector<Gpu> gpus;
+  bool declared = false;  // by a configuration, at least in part: what was detected does not replace it
   bool operator==(const Machine&) const = default;
 };
 

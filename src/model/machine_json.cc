@@ -31,7 +31,7 @@ std::string MachineToJson(const Machine& machine) {
     out.BeginObject().Field("index", gpu.index).Field("type", gpu.type).Field("uuid", gpu.uuid);
     out.Field("memory_bytes", gpu.memory_bytes).EndObject();
   }
-  return out.EndArray().EndObject().Take();
+  return out.EndArray().Field("declared", machine.declared).EndObject().Take();
 }
 
 Result<Machine> MachineFromJson(std::string_view text) {
@@ -40,7 +40,8 @@ Result<Machine> MachineFromJson(std::string_view text) {
     Machine machine{.host = value.value("host", ""),
                     .cpus = value.at("cpus").get<int>(),
                     .mem_bytes = value.value("mem_bytes", int64_t{0}),
-                    .gpus = {}};
+                    .gpus = {},
+                    .declared = value.value("declared", false)};
     for (const json& gpu : value.at("gpus")) machine.gpus.push_back(GpuFrom(gpu));
     return machine;
   } catch (const json::exception& error) {

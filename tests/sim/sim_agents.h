@@ -53,7 +53,7 @@ class SimAgents : public Agents {
     if (engine_.Dead() || signal != SIGTERM || !IsAlive(agent)) return;
     processes_[agent.pid].told_to_stop = true;
   }
-  int KillStrays(const std::string&) override { return 0; }
+  int KillStrays(const SlotName&) override { return 0; }
   void PrepareSpare(const std::string&, const std::string&) override {}
 
   // One step of one agent, drawn from the seed.

@@ -20,11 +20,11 @@ Result<GcRequest> ReadRequest(const World& world, const Args& args) {
   const Config::Retention& retention = world.config().retention;
   GcRequest request{retention.age_seconds, retention.size_bytes, args.Has("--dry-run")};
   if (args.Has("--older-than")) {
-    OC_TRY(seconds, ParseDurationSeconds(args.Get("--older-than")));
+    OC_TRY(seconds, OfFlag("--older-than", ParseDurationSeconds(args.Get("--older-than"))));
     request.age_seconds = seconds;
   }
   if (args.Has("--max-size")) {
-    OC_TRY(bytes, ParseBytes(args.Get("--max-size")));
+    OC_TRY(bytes, OfFlag("--max-size", ParseBytes(args.Get("--max-size"))));
     request.size_bytes = bytes;
   }
   return request;

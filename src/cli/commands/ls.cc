@@ -20,7 +20,7 @@ Result<JobFilter> ReadFilter(World& world, const Args& args) {
   filter.all = args.Has("--all");
   filter.user = args.Get("--user");
   if (args.Has("--since")) {
-    OC_TRY(seconds, ParseDurationSeconds(args.Get("--since")));
+    OC_TRY(seconds, OfFlag("--since", ParseDurationSeconds(args.Get("--since"))));
     filter.since_us = world.clock().WallUs() - seconds * 1'000'000;
   }
   for (const std::string& list : args.All("--status")) {

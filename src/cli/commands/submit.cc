@@ -56,11 +56,11 @@ Result<void> ReadResources(const Args& args, JobRequest* request) {
   request->one_rank_per_node = args.Has("--one-rank-per-node");
   request->gpu_type = args.Get("--gpu-type");
   if (args.Has("--mem")) {
-    OC_TRY(bytes, ParseBytes(args.Get("--mem")));
+    OC_TRY(bytes, OfFlag("--mem", ParseBytes(args.Get("--mem"))));
     request->mem_bytes = bytes;
   }
   if (args.Has("--time")) {
-    OC_TRY(seconds, ParseDurationSeconds(args.Get("--time")));
+    OC_TRY(seconds, OfFlag("--time", ParseDurationSeconds(args.Get("--time"))));
     request->time_seconds = seconds;
   }
   return {};
@@ -68,7 +68,7 @@ Result<void> ReadResources(const Args& args, JobRequest* request) {
 
 Result<void> ReadPolicy(const Args& args, JobRequest* request) {
   if (args.Has("--array")) {
-    OC_TRY(array, ParseArraySpec(args.Get("--array")));
+    OC_TRY(array, OfFlag("--array", ParseArraySpec(args.Get("--array"))));
     request->array = std::move(array);
   }
   OC_TRY(restarts, IntFlag(args, "--max-restarts", 0));

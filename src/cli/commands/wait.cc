@@ -15,7 +15,7 @@ constexpr Flag kFlags[] = {{"--timeout", "", "TIME", "give up after that: 30s, 4
 Result<int> Run(World& world, const Args& args) {
   int64_t timeout = kForever;
   if (args.Has("--timeout")) {
-    OC_TRY(seconds, ParseDurationSeconds(args.Get("--timeout")));
+    OC_TRY(seconds, OfFlag("--timeout", ParseDurationSeconds(args.Get("--timeout"))));
     timeout = seconds;
   }
   OC_TRY(jobs, ResolveJobs(world, args.words()));

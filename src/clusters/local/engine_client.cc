@@ -68,11 +68,6 @@ Result<void> EngineClient::Connect() {
   if (!connected && NobodyListens(connected.error()) && !options_.binary.empty()) {
     OC_TRY(started, StartEngine(options_.binary, options_.root));
     connection_ = std::move(started);
-    const std::string configure = StrCat("{\"op\":\"configure\",\"machine\":", options_.machine_json(), "}");
-    OC_TRY(frame, Exchange(configure, std::chrono::seconds(10)));
-    auto configured = OpenReply(std::move(frame));
-    // Jobs of before may run on what another command declared: the engine then stays as it is.
-    if (!configured && configured.error().code != ErrorCode::kConflict) return Fail(configured.error());
     return {};
   }
   if (!connected) return Fail(std::move(connected).error());

@@ -24,6 +24,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kPoll{2};
+constexpr milliseconds kTryAgain{200};
 constexpr std::chrono::seconds kStartTimeout{10};
 
 // The engine belongs to no job and to no terminal, whoever was the first to need it.
@@ -31,7 +32,9 @@ std::vector<std::string> EngineEnvironment() {
   std::vector<std::string> env;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
-    if (!text.starts_with("OVERCAP_JOB") && !text.starts_with("OVERCAP_ATTEMPT")) env.emplace_back(text);
+    const bool ours = text.starts_with("OVERCAP_");
+    const bool where = text.starts_with("OVERCAP_HOME=") || text.starts_with("OVERCAP_CONFIG=");
+    if (!ours || where) env.emplace_back(text);
   }
   return env;
 }
@@ -47,22 +50,31 @@ int64_t SizeOf(const Fd& file) {
   return fstat(file.Get(), &info) == 0 ? info.st_size : 0;
 }
 
-// What this start has written last; the program prints its errors as "overcap: ...".
-std::string LastWords(const std::string& path, int64_t from) {
+// What this start has written last; the program prints its errors as "overcap: ..." and "hint: ...".
+struct LastWords {
+  std::string message;
+  std::string hint;
+};
+
+LastWords ReadLastWords(const std::string& path, int64_t from) {
+  constexpr std::string_view kError = "overcap: ", kHint = "hint: ";
+  LastWords words;
   const auto text = PosixFiles().ReadRange(path, from, 1 << 16);
-  if (!text) return {};
-  std::string last;
-  for (const std::string& line : Split(*text, '\n')) {
-    if (line.starts_with("overcap: ") || (last.empty() && !line.empty())) last = line;
+  for (const std::string& line : text ? Split(*text, '\n') : std::vector<std::string>()) {
+    if (line.starts_with(kError)) words = {line.substr(kError.size()), ""};
+    if (line.starts_with(kHint)) words.hint = line.substr(kHint.size());
   }
-  constexpr std::string_view kPrefix = "overcap: ";
-  return last.starts_with(kPrefix) ? last.substr(kPrefix.size()) : last;
+  return words;
 }
 
-tl::unexpected<Error> DidNotStart(const std::string& log, int64_t from, std::string_view what) {
-  const std::string words = LastWords(log, from);
-  return Fail(ErrorCode::kUnavailable, StrCat("the engine ", what, words.empty() ? "" : ": ", words),
-              StrCat("its log is ", ShellQuote(log)));
+// `exit_status`: of the engine, which maps an ErrorCode as every command does; -1: it still runs.
+tl::unexpected<Error> DidNotStart(const std::string& log, int64_t from, std::string_view what,
+                                  int exit_status) {
+  const LastWords words = ReadLastWords(log, from);
+  const bool corrupt = exit_status == ExitStatus(ErrorCode::kCorrupt);
+  return Fail(corrupt ? ErrorCode::kCorrupt : ErrorCode::kUnavailable,
+              StrCat("the engine ", what, words.message.empty() ? "" : ": ", words.message),
+              words.hint.empty() ? StrCat("its log is ", ShellQuote(log)) : words.hint);
 }
 
 }  // namespace
@@ -79,20 +91,28 @@ Result<Fd> StartEngine(const std::string& binary, const std::string& root) {
   request.cwd = "/";
   request.stdout_fd = request.stderr_fd = log.Get();
   request.group = ProcessGroup::kSession;
-  OC_TRY(engine, Spawn(request));
   const auto deadline = steady_clock::now() + kStartTimeout;
-  bool running = true;
+  auto spawn_at = steady_clock::now();
+  pid_t engine = 0;
   while (steady_clock::now() < deadline) {
+    if (engine == 0 && steady_clock::now() >= spawn_at) {
+      OC_TRY(spawned, Spawn(request));
+      engine = spawned.pid;
+    }
     auto connected = ConnectUnix(root + "/daemon.sock", milliseconds(1000));
     if (connected) return connected;
     int status = 0;
-    if (running && waitpid(engine.pid, &status, WNOHANG) == engine.pid) {
-      if (status != 0) return DidNotStart(log_path, from, "did not start");
-      running = false;  // another one holds the lock; its socket will come
+    if (engine != 0 && waitpid(engine, &status, WNOHANG) == engine) {
+      const int exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      if (exit_status != 0) return DidNotStart(log_path, from, "did not start", exit_status);
+      // Another one holds the lock: its socket will come, unless that one is just dying; then it is our turn
+      // again.
+      engine = 0;
+      spawn_at = steady_clock::now() + kTryAgain;
     }
     std::this_thread::sleep_for(kPoll);
   }
-  return DidNotStart(log_path, from, "did not listen within 10 seconds");
+  return DidNotStart(log_path, from, "did not listen within 10 seconds", -1);
 }
 
 }  // namespace overcap
