@@ -42,15 +42,7 @@ std::optional<Digest> HashAgain(const SnapshotStore& store, const Digest& id, in
   const Fd fd(openat(store.FolderFd(), ObjectPath(ObjectKind::kContent, id).c_str(),
                      O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) return std::nullopt;
-  Sha256 hash;
-  std::string buffer(256 << 10, '\0');
-  while (true) {
-    const ssize_t got = ReadSome(fd.Get(), buffer.data(), buffer.size());
-    if (got < 0) return std::nullopt;
-    if (got == 0) return hash.Finish();
-    hash.Update(buffer.data(), static_cast<size_t>(got));
-    *bytes += got;
-  }
+  return HashToEnd(fd.Get(), bytes);
 }
 
 // One garbage collection; the store is locked exclusively.
@@ -163,7 +155,7 @@ class Collection {
 
 Result<VerifyReport> SnapshotStore::Verify(std::string_view tree_id) const {
   OC_TRY(lock, LockShared());
-  OC_TRY(entries, ReadTree(tree_id));
+  OC_TRY(entries, ReadTreeOrDrop(tree_id));
   VerifyReport report;
   report.objects = 1;
   std::unordered_set<Digest> good;
@@ -179,6 +171,7 @@ Result<VerifyReport> SnapshotStore::Verify(std::string_view tree_id) const {
     }
     report.damage.push_back(StrCat("'", entry.path, "': object '", entry.content.Hex(), "' ",
                                    now ? "has another content" : "is missing or cannot be read"));
+    DropDamaged(ObjectKind::kContent, entry.content);
   }
   return report;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/copy_file.h"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <linux/fs.h>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -14,44 +14,46 @@
 namespace overcap {
 namespace {
 
-constexpr int64_t kSmall = 64 << 10;  // one read and one write are as good as anything
+using Outcome = FileCopier::Outcome;
 
-bool CopyByBuffer(int from, int to, int64_t left) {
-  std::array<char, kSmall> buffer;
-  while (left > 0) {
-    const ssize_t got = ReadSome(from, buffer.data(), static_cast<size_t>(std::min<int64_t>(left, kSmall)));
-    if (got == 0) errno = EIO;
-    if (got <= 0 || !WriteWhole(to, std::string_view(buffer.data(), static_cast<size_t>(got)))) return false;
-    left -= got;
-  }
-  return true;
+constexpr size_t kPiece = 256 << 10;
+
+Outcome Compare(const Digest& found, const Digest& expected) {
+  return found == expected ? Outcome::kGood : Outcome::kDamaged;
 }
 
-bool CopyInKernel(int from, int to, int64_t left) {
-  while (left > 0) {
-    const ssize_t put = copy_file_range(from, nullptr, to, nullptr, static_cast<size_t>(left), 0);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO)) return false;
-    // Not between these file systems, or a file system that says 0 for "cannot": from where it stopped.
-    if (put <= 0) return CopyByBuffer(from, to, left);
-    left -= put;
+// The bytes have to be read for their hash, so they are written from the same buffer.
+Outcome CopyByBuffer(int from, int to, const Digest& expected) {
+  Sha256 hash;
+  std::string buffer(kPiece, '\0');
+  while (true) {
+    const ssize_t got = ReadSome(from, buffer.data(), buffer.size());
+    if (got < 0) return Outcome::kFailed;
+    if (got == 0) return Compare(hash.Finish(), expected);
+    hash.Update(buffer.data(), static_cast<size_t>(got));
+    if (!WriteWhole(to, std::string_view(buffer.data(), static_cast<size_t>(got)))) return Outcome::kFailed;
   }
-  return true;
+}
+
+// Hashes the clone, not what it was made from: nobody else can write to it.
+Outcome CheckClone(int clone, const Digest& expected) {
+  int64_t bytes = 0;
+  const std::optional<Digest> found = HashToEnd(clone, &bytes);
+  return found ? Compare(*found, expected) : Outcome::kFailed;
 }
 
 }  // namespace
 
-bool FileCopier::Copy(int from, int to, int64_t size) {
-  if (size == 0) return true;
+Outcome FileCopier::Copy(int from, int to, const Digest& expected) {
   if (can_clone_) {
     if (ioctl(to, FICLONE, from) == 0) {
       cloned_ = true;
-      return true;
+      return CheckClone(to, expected);
     }
-    if (errno == ENOSPC || errno == EDQUOT) return false;
+    if (errno == ENOSPC || errno == EDQUOT) return Outcome::kFailed;
     can_clone_ = false;
   }
-  return size <= kSmall ? CopyByBuffer(from, to, size) : CopyInKernel(from, to, size);
+  return CopyByBuffer(from, to, expected);
 }
 
 }  // namespace overcap

@@ -4,14 +4,22 @@
 #include <atomic>
 #include <cstdint>
 
+#include "snapshot/sha256.h"
+
 namespace overcap {
 
-// Copies whole files, in the cheapest way that the two file systems allow; remembers when they cannot clone.
-// May be used from several threads.
+// Copies whole files that are known by their hash, in the cheapest way that the two file systems allow;
+// remembers when they cannot clone. May be used from several threads.
 class FileCopier {
  public:
-  // All `size` bytes of `from` to the empty file `to`. False with errno; EIO when `from` turns out shorter.
-  bool Copy(int from, int to, int64_t size);
+  enum class Outcome {
+    kGood,     // `to` holds the bytes with this hash
+    kDamaged,  // `from` has others
+    kFailed,   // errno says why
+  };
+
+  // All of `from` to the empty file `to`, which is open for reading too.
+  Outcome Copy(int from, int to, const Digest& expected);
   bool Cloned() const { return cloned_; }
 
  private:

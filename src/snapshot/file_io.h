@@ -2,11 +2,14 @@
 // Whole reads and writes on file descriptors; -1 and errno on failure, like the calls below them.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
 
 #include "base/result.h"
+#include "snapshot/sha256.h"
 
 namespace overcap {
 
@@ -16,6 +19,9 @@ bool WriteWhole(int fd, std::string_view data);
 
 // All that can be read from `fd`; `expected` is a guess of its size.
 bool ReadToEnd(int fd, size_t expected, std::string* out);
+
+// The hash of all that can be read from `fd`; adds how much that was to `bytes`. nullopt with errno.
+std::optional<Digest> HashToEnd(int fd, int64_t* bytes);
 
 // The content of a small file below the folder `folder_fd`; no symbolic link is followed in its last
 // component.

@@ -2,6 +2,7 @@
 #include "snapshot/materialise.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <fcntl.h>
@@ -20,6 +21,20 @@
 namespace overcap {
 namespace {
 
+constexpr int64_t kSmall = 256 << 10;  // read once, into the stack
+
+// Reads `size` bytes, fewer at the end, or one more when there is more: so one call is enough to see both.
+ssize_t ReadExpecting(int fd, size_t size, char* buffer) {
+  size_t have = 0;
+  do {
+    const ssize_t got = ReadSome(fd, buffer + have, size + 1 - have);
+    if (got < 0) return -1;
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  } while (have < size);
+  return static_cast<ssize_t>(have);
+}
+
 // Fills one new folder with the entries of a tree.
 class Builder {
  public:
@@ -30,7 +45,6 @@ class Builder {
     if (mkdir(path.c_str(), 0700) != 0) return Fail(ErrnoError(errno, StrCat("cannot make '", path, "'")));
     Result<MaterialiseReport> report = Fill(entries, path);
     if (!report) (void)RemoveTree(path);
-    if (!report && report.error().code == ErrorCode::kCorrupt) store_.ForgetCaptures();
     return report;
   }
 
@@ -56,42 +70,76 @@ class Builder {
     const Fd object(openat(store_.FolderFd(), ObjectPath(ObjectKind::kContent, entry.content).c_str(),
                            O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!object && errno == ENOENT) return Damaged(entry, "missing");
-    struct stat status;
-    if (!object || fstat(object.Get(), &status) != 0) {
-      return Fail(
-          ErrnoError(errno, StrCat("cannot read object '", entry.content.Hex(), "' for '", entry.path, "'")));
-    }
-    if (status.st_size != entry.size) {
-      return Damaged(entry, StrCat("damaged: it has ", status.st_size, " bytes instead of ", entry.size));
-    }
-    if (entry.kind == EntryKind::kLink) return MakeLink(entry);
-    if (hard_links_ && entry.kind == EntryKind::kFile && HardLink(entry)) return {};
-    return CopyFile(entry, object.Get());
+    if (!object) return ReadError(entry);
+    return entry.size <= kSmall ? MakeSmall(entry, object.Get()) : MakeLarge(entry, object.Get());
   }
 
-  Result<void> MakeLink(const TreeEntry& entry) {
-    OC_TRY(target, store_.GetBlob(entry.content.Hex()));
+  // Checked before the first byte is written; of the system calls there are as few as can be.
+  Result<void> MakeSmall(const TreeEntry& entry, int object) {
+    std::array<char, kSmall + 1> buffer;
+    const ssize_t got = ReadExpecting(object, static_cast<size_t>(entry.size), buffer.data());
+    if (got < 0) return ReadError(entry);
+    const std::string_view content(buffer.data(), static_cast<size_t>(got));
+    if (got != entry.size || Sha256Of(content) != entry.content) return Altered(entry);
+    if (entry.kind == EntryKind::kLink) return MakeLink(entry, std::string(content));
+    if (HardLink(entry)) return {};
+    const Fd fd = MakeFile(entry, O_WRONLY);
+    if (!fd || !WriteWhole(fd.Get(), content)) return WriteError(entry.path);
+    return {};
+  }
+
+  Result<void> MakeLarge(const TreeEntry& entry, int object) {
+    if (entry.kind == EntryKind::kLink) {
+      errno = ENAMETOOLONG;
+      return WriteError(entry.path);
+    }
+    int64_t bytes = 0;
+    if (HardLink(entry)) return HashToEnd(object, &bytes) == entry.content ? Result<void>() : Altered(entry);
+    const Fd fd = MakeFile(entry, O_RDWR);
+    if (!fd) return WriteError(entry.path);
+    switch (copier_.Copy(object, fd.Get(), entry.content)) {
+      case FileCopier::Outcome::kGood:
+        return {};
+      case FileCopier::Outcome::kDamaged:
+        return Altered(entry);
+      case FileCopier::Outcome::kFailed:
+        break;
+    }
+    return WriteError(entry.path);
+  }
+
+  Result<void> MakeLink(const TreeEntry& entry, const std::string& target) {
     if (symlinkat(target.c_str(), fd_.Get(), entry.path.c_str()) != 0) return WriteError(entry.path);
     return {};
   }
 
+  // False when it is not to be, or cannot be.
   bool HardLink(const TreeEntry& entry) {
-    return linkat(store_.FolderFd(), ObjectPath(ObjectKind::kContent, entry.content).c_str(), fd_.Get(),
+    return hard_links_ && entry.kind == EntryKind::kFile &&
+           linkat(store_.FolderFd(), ObjectPath(ObjectKind::kContent, entry.content).c_str(), fd_.Get(),
                   entry.path.c_str(), 0) == 0;
   }
 
-  Result<void> CopyFile(const TreeEntry& entry, int object) {
+  Fd MakeFile(const TreeEntry& entry, int access) {
     const mode_t mode = entry.kind == EntryKind::kExecutable ? 0700 : 0600;
-    const Fd fd(openat(fd_.Get(), entry.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-    if (!fd || !copier_.Copy(object, fd.Get(), entry.size)) return WriteError(entry.path);
-    return {};
+    return Fd(openat(fd_.Get(), entry.path.c_str(), access | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   }
 
-  static tl::unexpected<Error> Damaged(const TreeEntry& entry, std::string_view how) {
+  tl::unexpected<Error> Altered(const TreeEntry& entry) {
+    return Damaged(entry, "damaged: its content has changed");
+  }
+
+  tl::unexpected<Error> Damaged(const TreeEntry& entry, std::string_view how) {
+    store_.DropDamaged(ObjectKind::kContent, entry.content);
     return Fail(ErrorCode::kCorrupt,
                 StrCat("the snapshot cannot be copied: object '", entry.content.Hex(), "' of '", entry.path,
                        "' is ", how),
                 "submit again from the folder of the code: what is damaged is then stored anew");
+  }
+
+  static tl::unexpected<Error> ReadError(const TreeEntry& entry) {
+    return Fail(
+        ErrnoError(errno, StrCat("cannot read object '", entry.content.Hex(), "' for '", entry.path, "'")));
   }
 
   tl::unexpected<Error> WriteError(const std::string& entry) const {
@@ -123,7 +171,7 @@ tl::unexpected<Error> ExistsAlready(const std::string& path) {
 
 Result<void> MakeOneSpare(const SnapshotStore& store, const Digest& tree) {
   OC_TRY(lock, store.LockShared());
-  OC_TRY(entries, store.ReadTree(tree.Hex()));
+  OC_TRY(entries, store.ReadTreeOrDrop(tree.Hex()));
   const std::string copy = TemporaryName("spare");
   const Result<MaterialiseReport> built =
       Builder(store, false).Build(entries, StrCat(store.Folder(), "/", copy));
@@ -142,7 +190,7 @@ Result<MaterialiseReport> Materialise(const SnapshotStore& store, std::string_vi
   }
   if (Exists(target)) return ExistsAlready(target);
   OC_TRY(lock, store.LockShared());
-  OC_TRY(entries, store.ReadTree(tree_id));
+  OC_TRY(entries, store.ReadTreeOrDrop(tree_id));
   const std::string temporary = StrCat(target, ".", TemporaryName("copy").substr(4));
   OC_TRY(report, Builder(store, options.hard_links).Build(entries, temporary));
   if (RenameNew(AT_FDCWD, temporary, AT_FDCWD, target)) return report;

@@ -27,8 +27,9 @@ struct MaterialiseReport {
 
 // Makes `target`, which must not exist, in a folder that does; it appears complete or not at all. Files are
 // the caller's own: 0600, or 0700 when executable. Not synced: after a power cut make it again. kConflict
-// when `target` exists, kNotFound without the tree, kCorrupt when something it names is missing or has
-// another size: then the message has path and object.
+// when `target` exists, kNotFound without the tree, kCorrupt when something it names is missing or not what
+// was stored, to the last bit: then the message has path and object, and the damaged object is removed, so
+// that the next capture of the code stores it again.
 Result<MaterialiseReport> Materialise(const SnapshotStore& store, std::string_view tree_id,
                                       const std::string& target, const MaterialiseOptions& options = {});
 

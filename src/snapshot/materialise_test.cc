@@ -116,6 +116,80 @@ TEST_F(MaterialiseTest, NamesPathAndObjectOfDamageAndLeavesNothing) {
   EXPECT_TRUE(Materialise(store_, tree_, temp_ / "copy")) << "the next capture has healed it";
 }
 
+// Changes one bit and nothing else that could be seen without reading it.
+void Alter(const std::string& file) {
+  struct stat before;
+  ASSERT_EQ(stat(file.c_str(), &before), 0);
+  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+  const char first = static_cast<char>(stream.peek() ^ 1);
+  stream.seekp(0).put(first);
+  stream.close();
+  const timespec times[2] = {before.st_atim, before.st_mtim};
+  ASSERT_EQ(utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
+}
+
+TEST_F(MaterialiseTest, RefusesAlteredObjectsAndTheNextCaptureHealsThem) {
+  const std::pair<const char*, std::string> altered[] = {
+      {"main.py", "print(1)\n"},             // small
+      {"bin/run", "#!/bin/sh\n"},            // executable
+      {"large", std::string(300'000, 'x')},  // by blocks
+      {"link", "bin/run"},                   // the target of a link
+  };
+  for (const auto& [path, content] : altered) {
+    for (const bool hard_links : {false, true}) {
+      const std::string id = Sha256Of(content).Hex();
+      const std::string object = StoredFile(store_, ObjectKind::kContent, id);
+      Alter(object);
+      const size_t entries = EntriesOf(temp_.Path());
+      MaterialiseOptions options;
+      options.hard_links = hard_links;
+      const Result<MaterialiseReport> copied = Materialise(store_, tree_, temp_ / "copy", options);
+      ASSERT_FALSE(copied);
+      const Error& error = copied.error();
+      EXPECT_EQ(error.code, ErrorCode::kCorrupt);
+      EXPECT_NE(error.message.find(std::string("'") + path + "'"), std::string::npos) << error.message;
+      EXPECT_NE(error.message.find(id), std::string::npos) << error.message;
+      EXPECT_FALSE(fs::exists(object)) << "it is not what its name says";
+      EXPECT_EQ(EntriesOf(temp_.Path()), entries);
+      EXPECT_TRUE(fs::is_empty(store_.Folder() + "/tmp"));
+      ASSERT_EQ(Capture(store_, src_)->tree_id, tree_);
+      ASSERT_TRUE(Materialise(store_, tree_, temp_ / "copy"));
+      EXPECT_EQ(Describe(temp_ / "copy"), Describe(src_));
+      fs::remove_all(temp_ / "copy");
+    }
+  }
+}
+
+TEST_F(MaterialiseTest, MakesNoSpareOfAlteredObjects) {
+  const std::string object = StoredFile(store_, ObjectKind::kContent, Sha256Of("print(1)\n").Hex());
+  Alter(object);
+  const Result<void> prepared = PrepareSpare(store_, tree_);
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(prepared.error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(CountSpares(store_, *Digest::FromHex(tree_)), 0);
+  EXPECT_TRUE(fs::is_empty(store_.Folder() + "/tmp"));
+  EXPECT_FALSE(fs::exists(object));
+}
+
+TEST_F(MaterialiseTest, RefusesAnAlteredTreeAndTheNextCaptureHealsIt) {
+  Alter(StoredFile(store_, ObjectKind::kTree, tree_));
+  EXPECT_EQ(Materialise(store_, tree_, temp_ / "copy").error().code, ErrorCode::kCorrupt);
+  EXPECT_FALSE(fs::exists(temp_ / "copy"));
+  ASSERT_EQ(Capture(store_, src_)->tree_id, tree_);
+  EXPECT_TRUE(Materialise(store_, tree_, temp_ / "copy"));
+}
+
+TEST_F(MaterialiseTest, VerifyMakesTheNextCaptureHealWhatItFound) {
+  Alter(StoredFile(store_, ObjectKind::kContent, Sha256Of("print(1)\n").Hex()));
+  ASSERT_EQ(store_.Verify(tree_)->damage.size(), 1u);
+  ASSERT_EQ(Capture(store_, src_)->tree_id, tree_);
+  EXPECT_TRUE(store_.Verify(tree_)->damage.empty());
+  Alter(StoredFile(store_, ObjectKind::kTree, tree_));
+  EXPECT_EQ(store_.Verify(tree_).error().code, ErrorCode::kCorrupt);
+  ASSERT_EQ(Capture(store_, src_)->tree_id, tree_);
+  EXPECT_TRUE(store_.Verify(tree_)->damage.empty());
+}
+
 TEST_F(MaterialiseTest, NeverLeavesItsTarget) {
   ObjectBatch batch(store_);
   const Result<StoredObject> stored =
@@ -124,6 +198,7 @@ TEST_F(MaterialiseTest, NeverLeavesItsTarget) {
   const Result<MaterialiseReport> report = Materialise(store_, stored->id.Hex(), temp_ / "copy");
   EXPECT_EQ(report.error().code, ErrorCode::kCorrupt);
   EXPECT_FALSE(fs::exists(temp_ / "copy"));
+  EXPECT_TRUE(fs::exists(StoredFile(store_, ObjectKind::kTree, stored->id.Hex()))) << "as it was stored";
 }
 
 TEST_F(MaterialiseTest, TakesASpareWithoutCopying) {

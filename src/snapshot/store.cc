@@ -78,12 +78,24 @@ Result<std::string> SnapshotStore::PutBlob(std::string_view bytes) const {
 }
 
 Result<std::string> SnapshotStore::GetBlob(std::string_view id) const {
-  return Get(ObjectKind::kContent, id);
+  Result<std::string> bytes = Get(ObjectKind::kContent, id);
+  if (!bytes && bytes.error().code == ErrorCode::kCorrupt) {
+    DropDamaged(ObjectKind::kContent, *Digest::FromHex(id));
+  }
+  return bytes;
 }
 
 Result<std::vector<TreeEntry>> SnapshotStore::ReadTree(std::string_view id) const {
   OC_TRY(text, Get(ObjectKind::kTree, id));
   return DecodeTree(text, id);
+}
+
+Result<std::vector<TreeEntry>> SnapshotStore::ReadTreeOrDrop(std::string_view id) const {
+  Result<std::vector<TreeEntry>> entries = ReadTree(id);
+  if (!entries && entries.error().code == ErrorCode::kCorrupt) {
+    DropDamaged(ObjectKind::kTree, *Digest::FromHex(id));
+  }
+  return entries;
 }
 
 Result<std::string> SnapshotStore::Get(ObjectKind kind, std::string_view id) const {
@@ -132,7 +144,18 @@ void SnapshotStore::Touch(ObjectKind kind, const Digest& id) const {
   (void)utimensat(fd_.Get(), ObjectPath(kind, id).c_str(), times, AT_SYMLINK_NOFOLLOW);
 }
 
-void SnapshotStore::ForgetCaptures() const {
+void SnapshotStore::DropDamaged(ObjectKind kind, const Digest& id) const {
+  const std::string path = ObjectPath(kind, id);
+  const Fd fd(openat(fd_.Get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat read;
+  struct stat named;
+  int64_t bytes = 0;
+  const std::optional<Digest> now = fd ? HashToEnd(fd.Get(), &bytes) : std::nullopt;
+  // Only what was read just now: another may have put the right bytes in its place meanwhile.
+  if (now && *now != id && fstat(fd.Get(), &read) == 0 &&
+      fstatat(fd_.Get(), path.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && read.st_ino == named.st_ino) {
+    (void)unlinkat(fd_.Get(), path.c_str(), 0);
+  }
   for (const ListedFile& file : ListFolder(fd_.Get(), "captures")) {
     (void)unlinkat(fd_.Get(), StrCat("captures/", file.name).c_str(), 0);
   }

@@ -54,13 +54,15 @@ class SnapshotStore {
 
   // Stores bytes under their id, durable when it returns. Costs a look when they are there already.
   Result<std::string> PutBlob(std::string_view bytes) const;
-  // The bytes, checked against the id. kNotFound, or kCorrupt when they are not what was stored.
+  // The bytes, checked against the id. kNotFound, or kCorrupt when they are not what was stored: then they
+  // are removed, so that PutBlob stores them again.
   Result<std::string> GetBlob(std::string_view id) const;
 
   // The entries of a tree, checked. kNotFound or kCorrupt like GetBlob.
   Result<std::vector<TreeEntry>> ReadTree(std::string_view id) const;
 
-  // Reads the tree and all that it names again. kNotFound only for the tree itself.
+  // Reads the tree and all that it names again. What is damaged is removed, so that the next capture stores
+  // it again. kNotFound and kCorrupt only for the tree itself.
   Result<VerifyReport> Verify(std::string_view tree_id) const;
 
   // Removes objects and trees that no live one reaches and that were neither written nor used in the last
@@ -84,8 +86,11 @@ class SnapshotStore {
   bool Has(ObjectKind kind, const Digest& id, int64_t size) const;
   // Marks it as used now, so that Collect with a minimum age spares it.
   void Touch(ObjectKind kind, const Digest& id) const;
-  // Makes the next capture of each folder look at all its files, and so store again what is damaged.
-  void ForgetCaptures() const;
+  // ReadTree that also drops a damaged tree.
+  Result<std::vector<TreeEntry>> ReadTreeOrDrop(std::string_view id) const;
+  // For who found it missing or damaged: removes it if it is not what its name says, and the indexes of all
+  // captures. So the next capture looks at all its files and stores again what is gone.
+  void DropDamaged(ObjectKind kind, const Digest& id) const;
 
  private:
   SnapshotStore(std::string folder, Fd fd, StoreOptions options)

@@ -86,6 +86,8 @@ TEST(SnapshotStore, SaysWhichBlobIsMissingOrDamaged) {
   ASSERT_FALSE(blob);
   EXPECT_EQ(blob.error().code, ErrorCode::kCorrupt);
   EXPECT_NE(blob.error().message.find(id), std::string::npos);
+  ASSERT_TRUE(store.PutBlob("right"));
+  EXPECT_EQ(store.GetBlob(id), "right") << "stored again";
 }
 
 TEST(ObjectBatch, LeavesNothingWhenItIsNotCommitted) {
