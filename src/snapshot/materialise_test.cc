@@ -160,6 +160,18 @@ TEST_F(MaterialiseTest, RefusesAlteredObjectsAndTheNextCaptureHealsThem) {
   }
 }
 
+TEST_F(MaterialiseTest, FindsOneAlteredObjectAmongMany) {
+  for (int i = 0; i < 300; ++i) PutFile(src_ + "/many/" + std::to_string(i), "file " + std::to_string(i));
+  const std::string tree = Capture(store_, src_)->tree_id;
+  for (const char* content : {"file 0", "file 150", "file 299"}) {
+    Alter(StoredFile(store_, ObjectKind::kContent, Sha256Of(content).Hex()));
+    EXPECT_EQ(Materialise(store_, tree, temp_ / "copy").error().code, ErrorCode::kCorrupt) << content;
+    ASSERT_EQ(Capture(store_, src_)->tree_id, tree);
+  }
+  ASSERT_TRUE(Materialise(store_, tree, temp_ / "copy"));
+  EXPECT_EQ(Describe(temp_ / "copy"), Describe(src_));
+}
+
 TEST_F(MaterialiseTest, MakesNoSpareOfAlteredObjects) {
   const std::string object = StoredFile(store_, ObjectKind::kContent, Sha256Of("print(1)\n").Hex());
   Alter(object);

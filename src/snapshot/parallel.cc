@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t kItemsPerThread = 32;  // fewer are done before a thread has started
 constexpr size_t kMaxThreads = 4;       // the disk is the limit soon
+constexpr size_t kRun =
+    8;  // taken at once: neighbours are in one folder, where two threads wait for each other
 
 size_t ThreadsFor(size_t count) {
   const size_t cores = std::max<size_t>(1, std::thread::hardware_concurrency());
@@ -26,13 +28,17 @@ Result<void> ParallelFor(size_t count, const std::function<Result<void>(size_t)>
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   std::optional<Error> first;
+  const auto give_up = [&](Error error) {
+    next = count;
+    const std::lock_guard lock(mutex);
+    if (!first) first = std::move(error);
+  };
   const auto run = [&] {
-    for (size_t i = next++; i < count; i = next++) {
-      Result<void> result = work(i);
-      if (result) continue;
-      next = count;
-      const std::lock_guard lock(mutex);
-      if (!first) first = std::move(result).error();
+    for (size_t begin = next.fetch_add(kRun); begin < count; begin = next.fetch_add(kRun)) {
+      for (size_t i = begin; i < std::min(begin + kRun, count); ++i) {
+        Result<void> result = work(i);
+        if (!result) return give_up(std::move(result).error());
+      }
     }
   };
   std::vector<std::thread> threads;

@@ -9,8 +9,8 @@
 namespace overcap {
 
 // Calls work(i) once for each 0 <= i < count, from a few threads when there is much to do; the calling thread
-// is one of them. After the first error no further call is begun, and that error is returned once all have
-// ended.
+// is one of them. After the first error only few further calls are begun, and that error is returned once all
+// have ended.
 Result<void> ParallelFor(size_t count, const std::function<Result<void>(size_t)>& work);
 
 }  // namespace overcap

@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +30,17 @@ bool MakeFolders(const std::string& folder) {
   return MakeFolders(folder.substr(0, slash)) && (mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST);
 }
 
+// Asks ext4 to put each folder made in this one in a part of the disk of its own. Else a copy that is made
+// soon after another was removed takes its inodes from the same part, and ext4 looks at each of the removed
+// ones, every time: 2,000 files then take a second instead of 50 ms. Others ignore it or refuse.
+void SpreadFolders(int folder_fd, const char* name) {
+  const Fd fd(openat(folder_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  int flags = 0;
+  if (!fd || ioctl(fd.Get(), FS_IOC_GETFLAGS, &flags) != 0) return;
+  flags |= FS_TOPDIR_FL;
+  (void)ioctl(fd.Get(), FS_IOC_SETFLAGS, &flags);
+}
+
 const Clock* SystemClock() {
   static const PosixClock clock;
   return &clock;
@@ -40,8 +53,10 @@ std::string_view KindName(ObjectKind kind) {
 }  // namespace
 
 std::string ObjectPath(ObjectKind kind, const Digest& id) {
-  const std::string hex = id.Hex();
-  return StrCat(kind == ObjectKind::kTree ? "trees/" : "objects/", hex.substr(0, 2), "/", hex.substr(2));
+  std::string path = id.Hex();
+  path.insert(2, 1, '/');
+  path.insert(0, kind == ObjectKind::kTree ? "trees/" : "objects/");
+  return path;
 }
 
 std::string TemporaryName(std::string_view what) {
@@ -60,6 +75,7 @@ Result<SnapshotStore> SnapshotStore::Open(const std::string& folder, StoreOption
   for (const char* name : {"objects", "trees", "captures", "spare", "tmp"}) {
     if (mkdirat(fd.Get(), name, 0700) == 0) {
       changed = true;
+      if (name == std::string_view("tmp")) SpreadFolders(fd.Get(), name);  // spares are made there
     } else if (errno != EEXIST) {
       return Fail(ErrnoError(errno, StrCat("cannot make '", folder, "/", name, "'")));
     }
