@@ -69,6 +69,27 @@ TEST_F(AgentTest, TellsEachRankWhereItStands) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
+TEST_F(AgentTest, RanksMakeFilesAsTheSubmitterWouldAndLogsStayPrivate) {
+  world_.Shell("umask; ulimit -Sn");
+  world_.spec.umask = 002;
+  world_.spec.nofile = 99;
+  EXPECT_EQ(world_.Run(), "succeeded 0 0");
+  EXPECT_EQ(world_.File("rank-0.log"), "0002\n99\n");
+  struct stat info;
+  ASSERT_EQ(stat((world_.Attempt() + "/rank-0.log").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(AgentTest, RanksHaveTheUsualUmaskWhenTheSubmittersIsNotTold) {
+  world_.Shell("umask");
+  world_.Save();
+  const mode_t before = umask(077);  // as under the engine
+  const pid_t agent = world_.Start();
+  umask(before);
+  EXPECT_EQ(world_.Wait(agent), 0);
+  EXPECT_EQ(world_.File("rank-0.log"), "0022\n");
+}
+
 TEST_F(AgentTest, LeavesASlotThatIsClaimedAlone) {
   world_.Shell("echo x >> $DIR/runs");
   EXPECT_EQ(world_.Run(), "succeeded 0 0");

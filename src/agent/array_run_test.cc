@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <signal.h>
+#include <unistd.h>
 
 #include "agent/testing/agent_world.h"
 #include "base/text.h"
+#include "sys/cgroup.h"
 
 namespace overcap {
 namespace {
@@ -101,6 +103,24 @@ TEST_F(ArrayRunTest, KillsWhatATaskLeavesBehindBeforeTheNext) {
   const AgentReport report = world_.Report();
   ASSERT_EQ(report.tasks.size(), 2u);
   EXPECT_EQ(Describe(report.tasks[1].ending), "succeeded 0 0");
+}
+
+TEST_F(ArrayRunTest, ATaskThatRunsOutOfMemoryDoesNotHurtTheNext) {
+  auto probe = Cgroup::Create({StrCat("overcap-array-test-probe-", getpid()), 64 << 20, ""});
+  if (!probe) GTEST_SKIP() << "NO CONTROL GROUP HERE: " << probe.error().message;
+  EXPECT_TRUE(probe->Remove(std::chrono::milliseconds(1000)));
+  world_.spec.id = StrCat("ada_1700000001_", "0000", getpid() % 9000 + 1000);
+  Array(0, 2);
+  world_.spec.resources.mem_bytes = 64 << 20;
+  // The later ones live longer than the pause between two looks at the memory.
+  world_.Shell("[ $OVERCAP_TASK_ID = 0 ] || exec sleep 0.5; head -c 600000000 /dev/zero | tail");
+  EXPECT_EQ(world_.Run(), "succeeded 0 0");
+  const AgentReport report = world_.Report();
+  ASSERT_EQ(report.tasks.size(), 3u);
+  const std::string first = Describe(report.tasks[0].ending);
+  EXPECT_TRUE(first.ends_with(": memory limit of 64.0 MiB reached")) << first;
+  EXPECT_EQ(Describe(report.tasks[1].ending), "succeeded 0 0");
+  EXPECT_EQ(Describe(report.tasks[2].ending), "succeeded 0 0");
 }
 
 TEST_F(ArrayRunTest, EnforcesTheTimeLimitOfEachTask) {

@@ -15,6 +15,8 @@
 namespace overcap {
 namespace {
 
+constexpr int kUsualUmask = 022;
+
 // A port of the loopback that nobody uses now; 0 when there is none. Nothing keeps it free until a rank takes
 // it.
 int FreePort() {
@@ -46,7 +48,9 @@ RankGroup::RankGroup(const JobSpec& spec, const AgentOptions& options, std::stri
     request.group = ProcessGroup::kGroup;
     request.parent_death_signal = SIGKILL;
     request.cgroup_procs = guard_.ProcsFiles();
-    request.default_signals = false;  // the agent ignores none
+    request.default_signals = false;                                    // the agent ignores none
+    request.umask = spec.umask >= 0 ? spec.umask & 0777 : kUsualUmask;  // the agent's own keeps all private
+    request.nofile_soft = spec.nofile;
     // Looked up once; where that fails, each start tries again and says why.
     if (auto program = ResolveProgram(spec.command[0], PathOf(request.env), folder))
       request.program = *program;
@@ -60,6 +64,7 @@ void RankGroup::NameTask(int task, int attempt) {
 Ending RankGroup::Run(const std::vector<std::string>& logs, GroupObserver* observer) {
   const Result<std::vector<Fd>> files = OpenLogs(logs);
   if (!files) return CannotRun(files.error().message);
+  guard_.Begin();
   const GroupEnd end = supervisor_.Run(&members_, limits_, observer);
   return EndingOf(end, resources_, end.cause == StopCause::kMemberFailed && guard_.KernelKilled());
 }

@@ -61,13 +61,17 @@ GroupLimits RankGuard::Limits() const {
   return limits;
 }
 
+void RankGuard::Begin() {
+  if (cgroup_) kills_before_ = cgroup_->OomKills();
+}
+
 bool RankGuard::KernelKilled() const {
-  return cgroup_ && cgroup_->LimitsMemory() && cgroup_->OomKilled();
+  return cgroup_ && cgroup_->LimitsMemory() && cgroup_->OomKills() > kills_before_;
 }
 
 // Resident memory counts shared pages once per process, so only when that is too much the dear sum is made.
 bool RankGuard::OverMemory() const {
-  if (cgroup_ && cgroup_->LimitsMemory()) return cgroup_->OomKilled();
+  if (cgroup_ && cgroup_->LimitsMemory()) return KernelKilled();
   const std::vector<pid_t> pids = ChildrenOf(getpid());
   return ResidentBytes(pids) > resources_.mem_bytes && ProportionalBytes(pids) > resources_.mem_bytes;
 }

@@ -21,9 +21,10 @@ class RankGuard {
   RankGuard(const RankGuard&) = delete;
   RankGuard& operator=(const RankGuard&) = delete;
 
-  std::vector<std::string> ProcsFiles() const;                // what each rank joins
-  GroupLimits Limits() const;                                 // refers to this object
-  bool KernelKilled() const;                                  // for want of memory
+  std::vector<std::string> ProcsFiles() const;  // what each rank joins
+  GroupLimits Limits() const;                   // refers to this object
+  void Begin();  // before each run of the ranks: what happened to those of an earlier task is over
+  bool KernelKilled() const;                                  // one of this run, for want of memory
   const std::string& PinError() const { return pin_error_; }  // why the processors could not be set; or ""
 
  private:
@@ -33,6 +34,7 @@ class RankGuard {
   Resources resources_;
   std::string pin_error_;
   mutable std::optional<Cgroup> cgroup_;
+  int64_t kills_before_ = 0;  // the group lives as long as the agent, and its counter only grows
 };
 
 }  // namespace overcap

@@ -9,6 +9,7 @@
 #include "control/submitter_environment.h"
 #include "model/job_id.h"
 #include "sys/process.h"
+#include "sys/user.h"
 
 namespace overcap {
 namespace {
@@ -42,6 +43,7 @@ JobSpec SpecOf(const JobRequest& request, const SubmitTools& tools) {
   spec.requeue = request.requeue.value_or(defaults.requeue);
   spec.max_restarts = request.max_restarts.value_or(defaults.max_restarts);
   spec.priority = request.priority;
+  spec.umask = OwnUmask(), spec.nofile = OwnFileLimit();
   for (const std::string& variable : request.env) spec.env_names.push_back(NameOf(variable));
   return spec;
 }

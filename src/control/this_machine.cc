@@ -45,10 +45,17 @@ std::vector<Gpu> DeclaredGpus(const std::vector<GpuDeclaration>& declarations) {
   return gpus;
 }
 
+// The usual names are not worth a list.
+bool CountFromZero(const std::vector<int>& ids) {
+  return ids.empty() || (ids.front() == 0 && ids.back() == static_cast<int>(ids.size()) - 1);
+}
+
+// CPUs that are declared but were not detected have no names, so then none has: they are 0, 1, 2...
 Machine Declare(const ClusterConfig& declared, Machine machine) {
   if (declared.gpus) machine.gpus = DeclaredGpus(*declared.gpus);
   if (declared.cpus > 0) machine.cpus = declared.cpus;
   if (declared.mem_bytes > 0) machine.mem_bytes = declared.mem_bytes;
+  if (machine.cpu_ids.size() < static_cast<size_t>(machine.cpus)) machine.cpu_ids.clear();
   machine.declared = declared.gpus || declared.cpus > 0 || declared.mem_bytes > 0;
   return machine;
 }
@@ -56,7 +63,9 @@ Machine Declare(const ClusterConfig& declared, Machine machine) {
 }  // namespace
 
 Machine MachineOf(const ClusterConfig& declared, const MachineFacts& facts) {
-  Machine machine{.host = facts.host, .cpus = facts.cpus, .mem_bytes = facts.mem_bytes, .gpus = {}, .declared = false};
+  Machine machine{
+      .host = facts.host, .cpus = facts.cpus, .mem_bytes = facts.mem_bytes, .gpus = {}, .declared = false};
+  if (!CountFromZero(facts.cpu_ids)) machine.cpu_ids = facts.cpu_ids;
   for (const GpuFacts& gpu : facts.gpus) {
     machine.gpus.push_back({gpu.index, NormalGpuType(gpu.name), gpu.uuid, gpu.memory_bytes});
   }

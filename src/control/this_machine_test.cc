@@ -31,6 +31,20 @@ TEST(MachineOf, WhatIsDeclaredTakesItsPlace) {
             (Machine{"here", 8, 5, {{0, "rtx_6000", "", 7}, {1, "rtx_6000", "", 7}, {2, "a100", "", 0}}}));
 }
 
+TEST(MachineOf, KnowsTheNamesOfTheCpusWhereTheyAreNotTheUsualOnes) {
+  MachineFacts facts;
+  facts.cpus = 2;
+  facts.cpu_ids = {0, 1};
+  EXPECT_EQ(MachineOf({}, facts).cpu_ids, std::vector<int>());
+  facts.cpu_ids = {8, 9};
+  EXPECT_EQ(MachineOf({}, facts).cpu_ids, (std::vector<int>{8, 9}));
+  ClusterConfig declared;
+  declared.cpus = 1;
+  EXPECT_EQ(MachineOf(declared, facts).cpu_ids, (std::vector<int>{8, 9}));
+  declared.cpus = 16;
+  EXPECT_EQ(MachineOf(declared, facts).cpu_ids, std::vector<int>());
+}
+
 TEST(ThisMachine, IsDetectedOncePerBoot) {
   char folder[] = "/tmp/overcap_machine_XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);

@@ -2,6 +2,7 @@
 #include "model/job_spec.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -197,6 +198,8 @@ Result<void> ValidateSpec(const JobSpec& spec) {
   OC_TRY_VOID(CheckPlace(spec));
   OC_TRY_VOID(CheckLinks(spec));
   OC_TRY_VOID(CheckCount("max_restarts", spec.max_restarts, 0, kMaxCount));
+  OC_TRY_VOID(CheckCount("umask", spec.umask, -1, 0777));
+  OC_TRY_VOID(CheckCount("nofile", spec.nofile, 0, std::numeric_limits<int64_t>::max()));
   for (const std::string& name : spec.env_names) {
     if (name.empty() || HasNul(name) || name.find('=') != std::string::npos) {
       return Bad(StrCat("'", ToUtf8(name), "' is no name of an environment variable"));
@@ -229,6 +232,8 @@ std::string SpecToJson(const JobSpec& spec) {
   WriteUnless(&out, "requeue", spec.requeue, standard.requeue);
   WriteUnless(&out, "max_restarts", spec.max_restarts, standard.max_restarts);
   WriteUnless(&out, "priority", spec.priority, standard.priority);
+  WriteUnless(&out, "umask", spec.umask, standard.umask);
+  WriteUnless(&out, "nofile", spec.nofile, standard.nofile);
   WriteUnless(&out, "submitted_us", spec.submitted_us, standard.submitted_us);
   return out.EndObject().Take();
 }
@@ -246,6 +251,8 @@ Result<JobSpec> SpecFromJson(std::string_view json) {
   reader.Read("requeue", &spec.requeue);
   reader.Read("max_restarts", &spec.max_restarts);
   reader.Read("priority", &spec.priority);
+  reader.Read("umask", &spec.umask);
+  reader.Read("nofile", &spec.nofile);
   reader.Read("submitted_us", &spec.submitted_us);
   OC_TRY_VOID(reader.Check());
   return spec;

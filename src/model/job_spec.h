@@ -69,6 +69,8 @@ struct JobSpec {
   bool requeue = false;  // start again after preemption, reboot or a lost agent
   int max_restarts = 0;  // start again after a failure, so many times
   int priority = 0;      // higher goes first
+  int umask = -1;        // the submitter's, which the ranks get; -1: not told
+  int64_t nofile = 0;    // the submitter's soft limit of open files, which the ranks get; 0: not told
   int64_t submitted_us = 0;
   bool operator==(const JobSpec&) const = default;
 };

@@ -2,6 +2,7 @@
 #include "model/job_spec.h"
 
 #include <gtest/gtest.h>
+#include <limits>
 #include <rapidcheck/gtest.h>
 
 namespace overcap {
@@ -51,6 +52,8 @@ JobSpec AnySpec() {
   spec.requeue = *rc::gen::arbitrary<bool>();
   spec.max_restarts = *rc::gen::arbitrary<int>();
   spec.priority = *rc::gen::arbitrary<int>();
+  spec.umask = *rc::gen::inRange(-1, 01000);
+  spec.nofile = *rc::gen::inRange<int64_t>(0, std::numeric_limits<int64_t>::max());
   spec.submitted_us = *rc::gen::arbitrary<int64_t>();
   return spec;
 }

@@ -22,6 +22,9 @@ struct Machine {
   int64_t mem_bytes = 0;
   std::vector<Gpu> gpus;
   bool declared = false;  // by a configuration, at least in part: what was detected does not replace it
+  // What the kernel calls the CPUs, ascending, at least `cpus` of them: in a cpuset they are not 0, 1, 2...
+  // Empty: they are 0 to cpus - 1, or nobody knows.
+  std::vector<int> cpu_ids = {};
   bool operator==(const Machine&) const = default;
 };
 

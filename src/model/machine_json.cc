@@ -31,7 +31,13 @@ std::string MachineToJson(const Machine& machine) {
     out.BeginObject().Field("index", gpu.index).Field("type", gpu.type).Field("uuid", gpu.uuid);
     out.Field("memory_bytes", gpu.memory_bytes).EndObject();
   }
-  return out.EndArray().Field("declared", machine.declared).EndObject().Take();
+  out.EndArray().Field("declared", machine.declared);
+  if (!machine.cpu_ids.empty()) {
+    out.Key("cpu_ids").BeginArray();
+    for (const int id : machine.cpu_ids) out.Int(id);
+    out.EndArray();
+  }
+  return out.EndObject().Take();
 }
 
 Result<Machine> MachineFromJson(std::string_view text) {
@@ -43,6 +49,7 @@ Result<Machine> MachineFromJson(std::string_view text) {
                     .gpus = {},
                     .declared = value.value("declared", false)};
     for (const json& gpu : value.at("gpus")) machine.gpus.push_back(GpuFrom(gpu));
+    if (value.contains("cpu_ids")) machine.cpu_ids = value.at("cpu_ids").get<std::vector<int>>();
     return machine;
   } catch (const json::exception& error) {
     return Fail(ErrorCode::kCorrupt, StrCat("the description of a machine cannot be read: ", error.what()));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine as the engine's socket carries it: {host cpus mem_bytes gpus[{index type uuid memory_bytes}]}.
+// A machine as the engine's socket carries it: {host cpus mem_bytes gpus[{index type uuid memory_bytes}]
+// declared cpu_ids[]}.
 #pragma once
 
 #include <string>

@@ -20,6 +20,19 @@ std::vector<char> Matching(const std::string& expression, const Machine& machine
   return matching;
 }
 
+// A machine's CPUs have a position, by which their users are counted, and the kernel's name.
+int CpuId(const Machine& machine, size_t position) {
+  return machine.cpu_ids.empty() ? static_cast<int>(position) : machine.cpu_ids[position];
+}
+
+// Past all positions when the machine has no such CPU (any more).
+size_t CpuPosition(const Machine& machine, int id) {
+  const std::vector<int>& ids = machine.cpu_ids;
+  if (ids.empty()) return id < 0 ? SIZE_MAX : static_cast<size_t>(id);
+  const auto at = std::lower_bound(ids.begin(), ids.end(), id);
+  return at == ids.end() || *at != id ? SIZE_MAX : static_cast<size_t>(at - ids.begin());
+}
+
 }  // namespace
 
 Shape::Shape(const Resources& wanted, const std::vector<Machine>& nodes) : resources(wanted) {
@@ -36,8 +49,9 @@ bool EndsBefore(const Shape& shape, int64_t now_us, const Reservation& kept) {
 }
 
 Pool::Pool(std::vector<Machine> nodes) : machines_(std::move(nodes)) {
-  for (const Machine& machine : machines_) {
+  for (Machine& machine : machines_) {
     const auto cpus = static_cast<size_t>(std::max(0, machine.cpus));
+    if (machine.cpu_ids.size() < cpus) machine.cpu_ids.clear();
     nodes_.push_back({std::vector<int>(machine.gpus.size()), std::vector<int>(cpus), machine.cpus,
                       machine.mem_bytes > 0 ? machine.mem_bytes : kNoMemLimit});
   }
@@ -99,7 +113,7 @@ std::optional<Allocation> Pool::PlaceOn(const Shape& shape, size_t at, bool ends
 
   const auto cpus = static_cast<size_t>(shape.resources.cpus);
   for (size_t cpu = 0; cpu < node.cpu_users.size() && allocation.cpus.size() < cpus; ++cpu) {
-    if (node.cpu_users[cpu] == 0) allocation.cpus.push_back(static_cast<int>(cpu));
+    if (node.cpu_users[cpu] == 0) allocation.cpus.push_back(CpuId(machines_[at], cpu));
   }
   if (allocation.cpus.size() < cpus) return std::nullopt;
   return allocation;
@@ -117,8 +131,8 @@ void Pool::Change(const Shape& shape, const Allocation& allocation, int sign) {
       node.gpu_users[gpu] += sign;
   }
   for (const int cpu : allocation.cpus) {
-    if (cpu >= 0 && static_cast<size_t>(cpu) < node.cpu_users.size())
-      node.cpu_users[static_cast<size_t>(cpu)] += sign;
+    const size_t position = CpuPosition(machines_[at], cpu);
+    if (position < node.cpu_users.size()) node.cpu_users[position] += sign;
   }
 }
 

@@ -180,6 +180,23 @@ TEST(SchedulerTest, CpusAreHandedOutByIdAndMemoryIsCounted) {
   EXPECT_EQ(scheduler.Explain(3, 0), "waits for 4 B of memory");
 }
 
+TEST(SchedulerTest, CpusOfACpusetAreHandedOutByTheirOwnIds) {
+  Machine machine = MakeMachine(0, 3);
+  machine.cpu_ids = {8, 11, 12, 13};
+  Scheduler scheduler = On(machine);
+  Submit(&scheduler, 1, Cpus(1));
+  Submit(&scheduler, 2, Cpus(2));
+  std::vector<Start> starts = scheduler.Pass(0);
+  ASSERT_EQ(starts.size(), 2u);
+  EXPECT_EQ(starts[0].allocation.cpus, (std::vector<int>{8}));
+  EXPECT_EQ(starts[1].allocation.cpus, (std::vector<int>{11, 12}));
+  scheduler.Release(2, starts[1].slot);
+  Submit(&scheduler, 3, Cpus(1));
+  starts = scheduler.Pass(0);
+  ASSERT_EQ(starts.size(), 1u);
+  EXPECT_EQ(starts[0].allocation.cpus, (std::vector<int>{11}));
+}
+
 TEST(SchedulerTest, JobsThatAskForNothingTakeOneCpuEach) {
   Scheduler scheduler = On(MakeMachine(0, 2));
   for (uint64_t key = 1; key <= 3; ++key) Submit(&scheduler, key, Resources{});

@@ -270,15 +270,15 @@ Result<void> Cgroup::KillAll(milliseconds timeout) {
               StrCat("processes in '", parts_[0].folder, "' do not die: ", Join(left, " ")));
 }
 
-bool Cgroup::OomKilled() const {
+int64_t Cgroup::OomKills() const {
   const Part* part = PartOf("memory");
-  if (part == nullptr) return false;
+  if (part == nullptr) return 0;
   for (const std::string& line :
        Split(ReadKernelFile(part->folder + (v2_ ? "/memory.events" : "/memory.oom_control")), '\n')) {
     const std::vector<std::string> words = Split(line, ' ');
-    if (words.size() == 2 && words[0] == "oom_kill") return ParseInt(words[1]).value_or(0) > 0;
+    if (words.size() == 2 && words[0] == "oom_kill") return ParseInt(words[1]).value_or(0);
   }
-  return false;
+  return 0;
 }
 
 Result<void> Cgroup::Remove(milliseconds timeout) {

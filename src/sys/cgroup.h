@@ -38,8 +38,8 @@ class Cgroup {
   // SIGKILL to all in it, until none is left; kUnavailable when some are after `timeout` (stuck in the
   // kernel). Never called from inside the group.
   Result<void> KillAll(std::chrono::milliseconds timeout);
-  // The kernel killed a process in it because the memory limit was reached.
-  bool OomKilled() const;
+  // How many processes in it the kernel has killed because the memory limit was reached, since it was made.
+  int64_t OomKills() const;
   // After KillAll. Tries again until `timeout` while the kernel still holds it; fine when it is gone.
   Result<void> Remove(std::chrono::milliseconds timeout);
 

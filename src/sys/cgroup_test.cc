@@ -84,7 +84,7 @@ TEST_F(CgroupTest, KillsEverythingInItAlsoWhatLeftItsSession) {
   AwaitProcesses(2);
   EXPECT_TRUE(group_->KillAll(milliseconds(5000)));
   EXPECT_TRUE(group_->Processes().empty());
-  EXPECT_FALSE(group_->OomKilled());
+  EXPECT_EQ(group_->OomKills(), 0);
 }
 
 TEST_F(CgroupTest, KillsUnderTheHierarchyThatLimitsMemoryToo) {
@@ -107,7 +107,7 @@ TEST_F(CgroupTest, AProcessOverTheMemoryLimitIsKilledAndThatIsKnown) {
   });
   const int status = Wait(pid);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
-  EXPECT_TRUE(group_->OomKilled());
+  EXPECT_EQ(group_->OomKills(), 1);
 }
 
 TEST_F(CgroupTest, AProcessStaysOnTheGivenProcessors) {

@@ -29,16 +29,20 @@ std::string HostName() {
   return name;
 }
 
-int AffinityCpus() {
+// Empty when the kernel does not tell.
+std::vector<int> AffinityCpus() {
+  std::vector<int> ids;
   // Machines with more than 1024 processors need a longer mask than cpu_set_t.
-  for (int bits = CPU_SETSIZE; bits <= 1 << 16; bits *= 4) {
+  for (int bits = CPU_SETSIZE; bits <= 1 << 16 && ids.empty(); bits *= 4) {
     cpu_set_t* mask = CPU_ALLOC(bits);
-    const bool told = sched_getaffinity(0, CPU_ALLOC_SIZE(bits), mask) == 0;
-    const int count = told ? CPU_COUNT_S(CPU_ALLOC_SIZE(bits), mask) : 0;
+    const size_t size = CPU_ALLOC_SIZE(bits);
+    const bool told = sched_getaffinity(0, size, mask) == 0;
+    for (int id = 0; told && id < bits; ++id) {
+      if (CPU_ISSET_S(id, size, mask)) ids.push_back(id);
+    }
     CPU_FREE(mask);
-    if (count > 0) return count;
   }
-  return std::max<int>(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  return ids;
 }
 
 int64_t TotalMemoryBytes() {
@@ -101,7 +105,9 @@ double CpuQuota() {
 MachineFacts DetectMachine() {
   MachineFacts facts;
   facts.host = HostName();
-  facts.cpus = AffinityCpus();
+  facts.cpu_ids = AffinityCpus();
+  facts.cpus = facts.cpu_ids.empty() ? std::max<int>(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)))
+                                     : static_cast<int>(facts.cpu_ids.size());
   if (const double quota = CpuQuota(); quota > 0) {
     facts.cpus = std::min(facts.cpus, std::max(1, static_cast<int>(std::ceil(quota))));
   }

@@ -21,6 +21,7 @@ struct GpuFacts {
 struct MachineFacts {
   std::string host;
   int cpus = 1;                       // that this process may use: affinity and cgroup quota are honoured
+  std::vector<int> cpu_ids;           // those of the affinity, ascending; at least `cpus`, or empty: not told
   int64_t mem_bytes = 0;              // the machine's, or the cgroup's limit when that is lower
   std::vector<GpuFacts> gpus;         // all of them, whatever CUDA_VISIBLE_DEVICES says
   std::string how = "none";           // who told about the GPUs: "nvml", "nvidia-smi" or "none"

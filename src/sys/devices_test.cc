@@ -28,13 +28,16 @@ TEST(DevicesTest, CountsOnlyTheProcessorsThatItMayUse) {
   cpu_set_t all, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
   CPU_ZERO(&one);
-  for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++i) {
-    if (CPU_ISSET(i, &all)) CPU_SET(i, &one);
+  int last = -1;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &all)) last = i;
   }
+  CPU_SET(last, &one);
   ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
-  const int cpus = DetectMachine().cpus;
+  const MachineFacts facts = DetectMachine();
   ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
-  EXPECT_EQ(cpus, 1);
+  EXPECT_EQ(facts.cpus, 1);
+  EXPECT_EQ(facts.cpu_ids, std::vector<int>{last});
 }
 
 TEST(NvmlTest, ALibraryThatIsNotThereIsNotFound) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/process.h"
 
+#include <algorithm>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -9,6 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +83,15 @@ bool Prepare(Child* child) {
   return PlaceDescriptors(child);
 }
 
+// What the program shall have but nothing before it needs; best effort.
+void SetLimits(const SpawnRequest& request) {
+  if (request.umask >= 0) umask(static_cast<mode_t>(request.umask));
+  rlimit files{};
+  if (request.nofile_soft <= 0 || getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = std::min<rlim_t>(static_cast<rlim_t>(request.nofile_soft), files.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int RunChild(void* arg) {
   Child* child = static_cast<Child*>(arg);
   if (!Prepare(child)) _exit(127);
@@ -87,6 +99,7 @@ int RunChild(void* arg) {
     prctl(PR_SET_PDEATHSIG, child->request->parent_death_signal);
     if (getppid() != child->parent) _exit(127);  // the parent died before that
   }
+  SetLimits(*child->request);
   if (child->request->default_signals) SetDefaultSignals();
   sigprocmask(SIG_SETMASK, &child->mask, nullptr);
   execve(child->program, child->argv.data(), child->env.data());

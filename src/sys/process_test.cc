@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <limits>
 #include <poll.h>
 #include <signal.h>
 #include <sstream>
@@ -14,6 +15,7 @@
 
 #include "base/text.h"
 #include "sys/testing/temp_folder.h"
+#include "sys/user.h"
 
 namespace overcap {
 namespace {
@@ -53,6 +55,28 @@ SpawnRequest Request(std::vector<std::string> argv) {
   SpawnRequest request;
   request.argv = std::move(argv);
   return request;
+}
+
+TEST(Spawn, SetsTheUmaskAndTheLimitOfOpenFilesOfTheProgramOnly) {
+  TempFolder folder;
+  const int before = OwnUmask();
+  SpawnRequest request = Request({"/bin/sh", "-c", "umask; ulimit -Sn"});
+  request.umask = 027;
+  request.nofile_soft = 77;
+  const auto ran = RunIt(request, folder);
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(ran->out, "0027\n77\n");
+  EXPECT_EQ(OwnUmask(), before);
+  EXPECT_NE(OwnFileLimit(), 77);
+}
+
+TEST(Spawn, NeverRaisesTheSoftLimitOfOpenFilesOverTheHardOne) {
+  TempFolder folder;
+  SpawnRequest request = Request({"/bin/sh", "-c", "[ $(ulimit -Sn) = $(ulimit -Hn) ] && echo same"});
+  request.nofile_soft = std::numeric_limits<int64_t>::max();
+  const auto ran = RunIt(request, folder);
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(ran->out, "same\n");
 }
 
 TEST(Spawn, PassesTheArgumentsByteForByte) {

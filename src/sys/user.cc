@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/user.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <pwd.h>
 #include <string_view>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -68,6 +72,20 @@ Result<std::string> OvercapRoot() {
   if (const std::string state = Variable("XDG_STATE_HOME"); IsAbsolute(state)) return state + "/overcap";
   OC_TRY(home, HomeFolder());
   return home + (home.size() == 1 ? "" : "/") + ".local/state/overcap";
+}
+
+// It can only be asked by setting it; what another thread makes meanwhile is private.
+int OwnUmask() {
+  const mode_t own = umask(077);
+  umask(own);
+  return static_cast<int>(own);
+}
+
+int64_t OwnFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  constexpr rlim_t kMost = std::numeric_limits<int64_t>::max();
+  return static_cast<int64_t>(std::min(limit.rlim_cur, kMost));
 }
 
 }  // namespace overcap

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -17,5 +18,14 @@ Result<std::string> HomeFolder();
 // $XDG_STATE_HOME/overcap, else ~/.local/state/overcap. kUsage when $OVERCAP_HOME is not absolute; a relative
 // $XDG_STATE_HOME is ignored, as its specification says. No slash at the end.
 Result<std::string> OvercapRoot();
+
+// For errors of that folder.
+constexpr std::string_view kRootHint =
+    "jobs are kept in the folder that OVERCAP_HOME names; set it to another one";
+
+// What this process gives to those it starts: which permissions new files do not get, and how many files it
+// may have open (RLIM_INFINITY: the largest number; 0: not told).
+int OwnUmask();
+int64_t OwnFileLimit();
 
 }  // namespace overcap
