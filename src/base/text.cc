@@ -50,6 +50,10 @@ size_t Utf8Length(std::string_view bytes) {
   return overlong || beyond ? 0 : length;
 }
 
+std::string CountOf(int64_t count, std::string_view noun) {
+  return StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
 std::vector<std::string> Split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   size_t begin = 0;

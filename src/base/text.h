@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ std::string StrCat(const Pieces&... pieces) {
   (text_internal::AppendPiece(&out, pieces), ...);
   return out;
 }
+
+// "1 file", "2 files".
+std::string CountOf(int64_t count, std::string_view noun);
 
 std::vector<std::string> Split(std::string_view text,
                                char separator);  // "a,,b" -> {"a", "", "b"}; "" -> {""}

@@ -95,6 +95,13 @@ std::string FormatDuration(int64_t seconds) {
   return out;
 }
 
+std::string FormatElapsed(int64_t us) {
+  constexpr int64_t kTenth = 100'000;
+  const int64_t tenths = us < 0 ? 0 : us / kTenth;
+  if (tenths >= 100) return FormatDuration(tenths / 10);
+  return StrCat(tenths / 10, ".", tenths % 10, "s");
+}
+
 Result<int64_t> ParseBytes(std::string_view text) {
   const auto bad = [&] {
     return Fail(ErrorCode::kUsage, StrCat("'", text, "' is no size"), "write it like 512M, 16G or 1.5T");
@@ -106,8 +113,12 @@ Result<int64_t> ParseBytes(std::string_view text) {
   number = std::strtod(digits.c_str(), &end);
   if (digits.empty() || *end != '\0') return bad();
   rest.remove_prefix(digits.size());
+  if (rest.empty()) {
+    return Fail(ErrorCode::kUsage, StrCat("size '", text, "' has no unit"),
+                StrCat("write ", text, "G, ", text, "M or, for bytes, ", text, "B"));
+  }
   int64_t unit = 1;
-  if (!rest.empty() && rest[0] != 'B') {
+  if (rest[0] != 'B') {
     unit = SizeOf(kByteUnits, static_cast<char>(std::toupper(rest[0])));
     rest.remove_prefix(1);
     if (rest.substr(0, 1) == "i") rest.remove_prefix(1);

@@ -13,8 +13,10 @@ namespace overcap {
 // "90", "90s", "30m", "4h", "2d", "1h30m", "HH:MM:SS", "D-HH:MM:SS" -> seconds, at least 1.
 Result<int64_t> ParseDurationSeconds(std::string_view text);
 std::string FormatDuration(int64_t seconds);  // "45s", "1m30s", "4h", "2d3h"
+std::string FormatElapsed(int64_t us);        // the same, with tenths below 10 seconds: "0.3s"
 
-// "512M", "16G", "1.5T", "16GiB" (powers of 1024), "1000000" -> bytes, at least 1.
+// "512M", "16G", "1.5T", "16GiB" (powers of 1024), "512B" -> bytes, at least 1. A number without a unit is
+// refused: too easily it is meant as another one.
 Result<int64_t> ParseBytes(std::string_view text);
 std::string FormatBytes(int64_t bytes);  // "1.5 GiB"
 

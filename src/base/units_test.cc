@@ -25,14 +25,23 @@ TEST(UnitsTest, DurationsAreShownByTheirTwoLargestParts) {
   EXPECT_EQ(FormatDuration(2 * 86400 + 3 * 3600 + 5), "2d3h");
 }
 
+TEST(UnitsTest, ShortTimesAreShownWithTenths) {
+  EXPECT_EQ(FormatElapsed(-5), "0.0s");
+  EXPECT_EQ(FormatElapsed(340'000), "0.3s");
+  EXPECT_EQ(FormatElapsed(9'999'999), "9.9s");
+  EXPECT_EQ(FormatElapsed(10'000'000), "10s");
+  EXPECT_EQ(FormatElapsed(90'500'000), "1m30s");
+}
+
 TEST(UnitsTest, SizesArePowersOf1024) {
   EXPECT_EQ(*ParseBytes("512M"), 512LL << 20);
   EXPECT_EQ(*ParseBytes("1.5G"), 3LL << 29);
   EXPECT_EQ(*ParseBytes("16GiB"), 16LL << 30);
   EXPECT_EQ(*ParseBytes("10B"), 10);
   EXPECT_EQ(*ParseBytes("4k"), 4096);
-  for (const char* bad : {"", "0", "G", "-1G", "1X", "1GG", "1.2.3G", "99999999P"})
+  for (const char* bad : {"", "0", "1", "512", "0B", "G", "-1G", "1X", "1GG", "1.2.3G", "99999999P"})
     EXPECT_FALSE(ParseBytes(bad)) << bad;
+  EXPECT_EQ(ParseBytes("16").error().hint, "write 16G, 16M or, for bytes, 16B");
   EXPECT_EQ(FormatBytes(3LL << 29), "1.5 GiB");
   EXPECT_EQ(FormatBytes(12), "12 B");
 }

@@ -33,12 +33,14 @@ std::string Shortened(std::string text) {
 
 tl::unexpected<Error> Ambiguous(std::string_view ref, const Candidates& matches,
                                 const CommandOf& command_of) {
-  std::string message = StrCat("'", ref, "' is the end of ", matches.size(), " job ids: ");
-  for (size_t i = 0; i < matches.size() && i < kMostListed; ++i) {
-    const std::string_view id = matches[i].id;
-    message += StrCat(i == 0 ? "" : ", ", "'", id, "' (", Shortened(command_of(id)), ")");
-  }
-  if (matches.size() > kMostListed) message += StrCat(" and ", matches.size() - kMostListed, " more");
+  std::string message = StrCat("'", ref, "' is the end of ", matches.size(), " job ids:");
+  Candidates newest = matches;
+  std::ranges::stable_sort(newest, std::ranges::greater(), &JobRefCandidate::submitted_us);
+  if (newest.size() > kMostListed) newest.resize(kMostListed);
+  for (const JobRefCandidate& job : newest)
+    message += StrCat("\n  ", job.id, "  ", Shortened(command_of(job.id)));
+  if (matches.size() > kMostListed)
+    message += StrCat("\n  and ", matches.size() - kMostListed, " older ones");
   return Fail(ErrorCode::kConflict, std::move(message), "give more of its last characters");
 }
 
@@ -57,7 +59,20 @@ std::string NearestId(std::string_view ref, const Candidates& jobs) {
       jobs[first + static_cast<size_t>(std::find(ends.begin(), ends.end(), end) - ends.begin())].id);
 }
 
+// The last job that was given the name `ref`.
+std::string_view IdOfName(std::string_view ref, const Candidates& jobs) {
+  const JobRefCandidate* found = nullptr;
+  for (const JobRefCandidate& job : jobs) {
+    if (job.name == ref && (found == nullptr || job.submitted_us >= found->submitted_us)) found = &job;
+  }
+  return found == nullptr ? std::string_view() : found->id;
+}
+
 tl::unexpected<Error> Unknown(std::string_view ref, const Candidates& jobs, const CommandOf& command_of) {
+  if (const std::string_view named = IdOfName(ref, jobs); !named.empty()) {
+    return Fail(ErrorCode::kNotFound, StrCat("there is no job with the id '", ref, "'"),
+                StrCat("a job is named '", ref, "': its id is ", named));
+  }
   const std::string nearest = NearestId(ref, jobs);
   return Fail(ErrorCode::kNotFound, StrCat("there is no job '", ref, "'"),
               nearest.empty()

@@ -16,11 +16,13 @@ namespace overcap {
 struct JobRefCandidate {
   std::string_view id;
   int64_t submitted_us = 0;
+  std::string_view name = {};
 };
 
 // The one job that `ref` names. kConflict lists the candidates of an ambiguous suffix with their commands,
-// kNotFound suggests the nearest. `command_of` is asked only for jobs that a message names. Candidates in
-// order of submission break ties of `last`: the later one wins.
+// one per line and the newest first; kNotFound suggests the nearest, or the id of a job of that name.
+// `command_of` is asked only for jobs that a message names. Candidates in order of submission break ties of
+// `last`: the later one wins.
 Result<std::string> ResolveJobRef(std::string_view ref, const std::vector<JobRefCandidate>& jobs,
                                   const std::function<std::string(std::string_view id)>& command_of);
 

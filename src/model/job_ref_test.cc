@@ -34,8 +34,29 @@ TEST(JobRef, AnAmbiguousSuffixListsTheCandidatesWithTheirCommands) {
   ASSERT_FALSE(id);
   EXPECT_EQ(id.error().code, ErrorCode::kConflict);
   EXPECT_EQ(id.error().message,
-            "'2fc7' is the end of 2 job ids: 'ann_1563257309_60ce2fc7' (train 2fc7), "
-            "'ann_1563257310_11112fc7' (train 2fc7)");
+            "'2fc7' is the end of 2 job ids:\n"
+            "  ann_1563257310_11112fc7  train 2fc7\n"
+            "  ann_1563257309_60ce2fc7  train 2fc7");
+}
+
+TEST(JobRef, OfManyCandidatesTheNewestTenAreListed) {
+  std::vector<std::string> ids;
+  for (int i = 10; i < 30; ++i) ids.push_back("ann_15632573" + std::to_string(i) + "_deadbeef");
+  std::vector<JobRefCandidate> jobs;
+  for (const std::string& id : ids) jobs.push_back({id, static_cast<int64_t>(jobs.size())});
+  const std::string message = ResolveJobRef("beef", jobs, CommandOf).error().message;
+  EXPECT_NE(message.find("ids:\n  ann_1563257329_deadbeef"), std::string::npos) << message;
+  EXPECT_EQ(message.find(ids[9]), std::string::npos) << message;
+  EXPECT_TRUE(message.ends_with("\n  and 10 older ones")) << message;
+}
+
+TEST(JobRef, ANameIsNoIdButLeadsToOne) {
+  const std::vector<JobRefCandidate> jobs = {{"ann_1563257309_60ce2fc7", 10, "exp1"},
+                                             {"ann_1563257310_11112fc7", 30, "exp1"}};
+  const auto id = ResolveJobRef("exp1", jobs, CommandOf);
+  ASSERT_FALSE(id);
+  EXPECT_EQ(id.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(id.error().hint, "a job is named 'exp1': its id is ann_1563257310_11112fc7");
 }
 
 TEST(JobRef, AnUnknownOneSuggestsTheNearest) {
