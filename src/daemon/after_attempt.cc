@@ -40,8 +40,8 @@ AfterAttempt AfterFailure(const Job& job, const Ending& ended) {
 AfterAttempt AfterArraySlot(const Job& job, const Ending& ended, int failed_starts) {
   if (!job.slots.empty()) return {};
   if (job.progress.cancel_requested) return End(Cancelled(job, ArrayEnding(job)));
-  if (ended.state == JobState::kQueued && failed_starts >= kMostFailedStarts)
-    return End(CouldNotStart(ended));
+  if (job.array->broken) return End(*job.array->broken);
+  if (failed_starts >= kMostFailedStarts) return End(CouldNotStart(ended));
   const bool may_retry = !job.array->retry.empty() && job.progress.losses <= kMostLosses;
   if (may_retry || !job.array->drained) return Requeue(ended.reason);
   return End(ArrayEnding(job));

@@ -88,6 +88,16 @@ TEST(AfterAttemptTest, AnArrayEndsByTheResultsOfItsTasks) {
   EXPECT_EQ(DecideAfterAttempt(job, EndedAs(JobState::kSucceeded, 0), 0).ending.state, JobState::kLost);
 }
 
+TEST(AfterAttemptTest, AnArrayWhoseAgentCannotRunEndsAndDoesNotSpin) {
+  Job job = Array("0-2");
+  job.array->broken = EndedAs(JobState::kFailed, 126);
+  const AfterAttempt after = DecideAfterAttempt(job, EndedAs(JobState::kFailed, 126), 0);
+  EXPECT_EQ(after.step, NextStep::kEnd);
+  EXPECT_EQ(after.ending.exit_status, 126);
+  job.array->broken.reset();
+  EXPECT_EQ(DecideAfterAttempt(job, EndedAs(JobState::kLost, -1), kMostFailedStarts).step, NextStep::kEnd);
+}
+
 TEST(AfterAttemptTest, AnArrayWithTasksLeftIsQueuedAgain) {
   Job job = Array("0-2");
   EXPECT_EQ(DecideAfterAttempt(job, EndedAs(JobState::kLost, -1), 0).step, NextStep::kRequeue);

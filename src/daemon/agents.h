@@ -50,6 +50,8 @@ class Agents {
   virtual int KillStrays(const SlotName& slot) = 0;
   // Has, in the background, a copy of this code made for the attempt after this one. Only a matter of speed.
   virtual void PrepareSpare(const std::string& store_dir, const std::string& snapshot) = 0;
+  // Removes, in the background, all that lies in this folder.
+  virtual void EmptyTrash(const std::string& folder) = 0;
 };
 
 }  // namespace overcap

@@ -291,7 +291,7 @@ struct ApiOps {
 
   static Reply Hold(Api& api, const Json& request) {
     OC_TRY(ids, KnownIds(api, request));
-    for (const std::string& id : ids) OC_TRY_VOID(api.engine_.Hold(id));
+    OC_TRY_VOID(api.engine_.Hold(ids));
     return Done(Records(api, ids, false));
   }
 
@@ -363,12 +363,12 @@ Handled Api::Handle(std::string_view text) {
 }
 
 std::optional<std::string> Api::Check(const WaitRequest& wait) const {
-  bool done = true;
-  for (const std::string& id : wait.ids) {
-    const Job* job = engine_.table().Find(id);
-    if (job == nullptr) continue;
-    done = done && (job->ended() || (wait.until_started && job->progress.started_us != 0));
+  for (; wait.first_open < wait.ids.size(); ++wait.first_open) {
+    const Job* job = engine_.table().Find(wait.ids[wait.first_open]);
+    const bool come = job == nullptr || job->ended() || (wait.until_started && job->progress.started_us != 0);
+    if (!come) break;
   }
+  const bool done = wait.first_open == wait.ids.size();
   if (!done && clock_.MonotonicUs() < wait.deadline_us) return std::nullopt;
   JsonWriter out;
   out.BeginObject().Field("done", done);

@@ -17,7 +17,8 @@ namespace overcap {
 struct WaitRequest {
   std::vector<std::string> ids;
   bool until_started = false;
-  int64_t deadline_us = 0;  // monotonic
+  int64_t deadline_us = 0;        // monotonic
+  mutable size_t first_open = 0;  // all before it have come so far
 };
 
 struct Handled {

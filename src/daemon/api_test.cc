@@ -30,6 +30,7 @@ class IdleAgents : public Agents {
   void Signal(const ProcessIdentity& agent, int signal) override { signals.emplace_back(agent.pid, signal); }
   int KillStrays(const SlotName&) override { return 0; }
   void PrepareSpare(const std::string&, const std::string&) override {}
+  void EmptyTrash(const std::string&) override {}
 
   std::vector<AgentStart> started;
   std::vector<AgentToken> watched;

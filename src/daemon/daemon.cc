@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,16 @@
 namespace overcap {
 namespace {
 
+// ", pid 17" when the lock's holder has written it there.
+std::string PidIn(const Fd& lock) {
+  char text[16] = {};
+  const ssize_t size = pread(lock.Get(), text, sizeof text - 1, 0);
+  const auto pid = ParseInt(Trim(std::string_view(text, size > 0 ? static_cast<size_t>(size) : 0)));
+  return pid ? StrCat(", pid ", *pid) : "";
+}
+
+constexpr int kCancelSlackSeconds = 60;  // beyond the grace of the ranks, for an agent to end
+
 // The lock that makes an engine the only one of its root; held until the process ends.
 Result<Fd> LockRoot(const std::string& root) {
   const std::string path = root + "/daemon.lock";
@@ -30,7 +41,8 @@ Result<Fd> LockRoot(const std::string& root) {
   if (!lock) return Fail(ErrnoError(errno, StrCat("cannot open '", path, "'")));
   if (flock(lock.Get(), LOCK_EX | LOCK_NB) == 0) return lock;
   if (errno == EWOULDBLOCK)
-    return Fail(ErrorCode::kConflict, StrCat("an engine runs on '", root, "' already"));
+    return Fail(ErrorCode::kConflict, StrCat("an engine runs on '", root, "' already", PidIn(lock)),
+                "`overcap daemon stop` ends it; running jobs go on");
   return Fail(ErrnoError(errno, StrCat("cannot lock '", path, "'")));
 }
 
@@ -45,6 +57,14 @@ Result<void> MakeRoot(const std::string& root) {
   if (chmod(root.c_str(), 0700) != 0)
     return Fail(ErrnoError(errno, StrCat("cannot make '", root, "' private")));
   return {};
+}
+
+// Each client and each agent takes a descriptor; the usual soft limit is low.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 EngineInfo InfoOf(const DaemonOptions& options, const Clock& clock) {
@@ -64,9 +84,13 @@ Result<int> RunDaemon(const DaemonOptions& options) {
   umask(077);
   OC_TRY_VOID(MakeRoot(options.root));
   auto lock = LockRoot(options.root);
-  if (!lock && lock.error().code == ErrorCode::kConflict) return 0;
+  if (!lock && lock.error().code == ErrorCode::kConflict) {  // whoever wanted one has it
+    std::fprintf(stderr, "%s\n", lock.error().message.c_str());
+    return 0;
+  }
   if (!lock) return Fail(lock.error());
   if (ftruncate(lock->Get(), 0) == 0) (void)dprintf(lock->Get(), "%d\n", getpid());
+  RaiseFileLimit();
   (void)std::signal(SIGPIPE, SIG_IGN);
   (void)std::signal(SIGHUP, SIG_IGN);
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a killed agent leaves behind comes to us
@@ -75,6 +99,7 @@ Result<int> RunDaemon(const DaemonOptions& options) {
   PosixFiles files;
   PosixAgents agents(options.binary, options.root + "/daemon.log", options.grace_seconds);
   Engine engine(clock, files, agents, options.root, options.machine);
+  engine.SetCancelPatience((options.grace_seconds + kCancelSlackSeconds) * int64_t{1'000'000});
   OC_TRY_VOID(engine.Open());
   if (engine.journal().cut_torn_record())
     Log("a torn last record of the journal was cut off: its act was never done");
@@ -95,19 +120,32 @@ Result<std::string> RecoverJournal(const std::string& root) {
   OC_TRY(lock, LockRoot(root));
   PosixFiles files;
   const std::string path = root + "/journal";
-  OC_TRY(text, files.Read(path));
+  auto read = files.Read(path);
+  if (!read && read.error().code != ErrorCode::kNotFound) return Fail(read.error());
+  const std::string text = read ? *read : "";
   const SalvagedJournal salvaged = SalvageJournal(text);
-  if (salvaged.bad_lines.empty()) return std::string("the journal is not damaged; nothing was changed");
+  if (read && !text.empty() && salvaged.bad_lines.empty())
+    return std::string("the journal is not damaged; nothing was changed");
   JobTable table;
   int misfits = 0;
-  for (const Event& event : salvaged.events) misfits += table.Apply(event) ? 0 : 1;
+  std::vector<Event> machines;
+  for (const Event& event : salvaged.events) {
+    if (event.kind == EventKind::kMachine) {
+      machines = {event};
+    } else {
+      misfits += table.Apply(event) ? 0 : 1;
+    }
+  }
   const std::string kept = StrCat(path, ".damaged-", PosixClock().WallUs() / 1'000'000);
   OC_TRY_VOID(files.WriteAtomic(kept, text, true));
   Journal journal(files, path);
-  OC_TRY_VOID(journal.Rewrite(table.Compact()));
-  std::string report =
-      StrCat("kept the damaged journal as '", kept, "'\n", salvaged.bad_lines.size(), " bad lines, ", misfits,
-             " records without their job, ", table.jobs().size(), " jobs recovered");
+  std::vector<Event> events = table.Compact();
+  events.insert(events.begin(), machines.begin(), machines.end());
+  OC_TRY_VOID(journal.Rewrite(events));
+  std::string report = StrCat("kept the damaged journal as '", kept, "'\n",
+                              CountOf(static_cast<int64_t>(salvaged.bad_lines.size()), "bad line"), ", ",
+                              CountOf(misfits, "record"), " without their job, ",
+                              CountOf(static_cast<int64_t>(table.jobs().size()), "job"), " recovered");
   // A folder without a record: its 'submitted' was among the bad lines.
   auto folders = files.List(root + "/jobs");
   for (const std::string& id : folders ? *folders : std::vector<std::string>()) {

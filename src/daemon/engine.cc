@@ -13,7 +13,14 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kRetryAfterUs = 1'000'000;
+constexpr int kMostDoublings = 6;                  // of that time: about a minute
 constexpr std::ptrdiff_t kMostRetryTasks = 5'000;  // they stand on a command line
+
+// Ended without having done anything: its agent never began, or an array's was killed before its first task.
+bool MadeNoProgress(const Job& job, const Event& slot_ended) {
+  if (slot_ended.ending.state == JobState::kQueued) return true;
+  return job.is_array() && slot_ended.ending.state == JobState::kLost && slot_ended.tasks == TaskResults{};
+}
 
 TaskResults ResultsOf(const AgentReport& report) {
   TaskResults results;
@@ -37,6 +44,7 @@ Engine::Engine(const Clock& clock, Files& files, Agents& agents, std::string roo
       agents_(agents),
       root_(std::move(root)),
       machine_(std::move(machine)),
+      detected_(machine_),
       journal_(files, root_ + "/journal") {
   scheduler_.SetNodes({machine_});
 }
@@ -52,11 +60,7 @@ Event Engine::MakeEvent(EventKind kind, const Job& job) const {
 Result<void> Engine::Record(std::vector<Event> events) {
   OC_TRY_VOID(journal_.Append(events));
   for (Event& event : events) {
-    const Job* before = table_.Find(event.id);
-    if (before != nullptr) changed_.insert(before->key);
     OC_TRY_VOID(table_.Apply(event));
-    const Job* after = table_.Find(event.id);
-    if (after != nullptr) changed_.insert(after->key);
     uncopied_.push_back(std::move(event));
   }
   return {};
@@ -109,6 +113,10 @@ Result<void> Engine::Cancel(std::string_view id, const std::string& reason) {
   OC_TRY_VOID(Record({cancel}));
   scheduler_.Remove(job->key);
   signals_.emplace_back(job->key, SIGTERM);
+  // The agent has its own ladder for the ranks; an agent that hangs itself is killed.
+  const int64_t patience_ends = clock_.MonotonicUs() + cancel_patience_us_;
+  cancels_[job->key] = patience_ends;
+  WakeAt(patience_ends);
   return {};
 }
 
@@ -121,17 +129,23 @@ Result<void> Engine::EndUnstarted(Job& job, const std::string& reason) {
   return {};
 }
 
-Result<void> Engine::Hold(std::string_view id) {
-  Job* job = table_.Find(id);
-  if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
-  if (job->state == JobState::kHeld) return {};
-  if (job->state != JobState::kQueued) {
-    return Fail(ErrorCode::kConflict,
-                StrCat("job '", id, "' is ", JobStateName(job->state), ": only queued jobs can be held"),
-                job->ended() ? "" : StrCat("overcap abort ", id, " stops it"));
+Result<void> Engine::Hold(const std::vector<std::string>& ids) {
+  std::vector<Job*> jobs;
+  for (const std::string& id : ids) {
+    Job* job = table_.Find(id);
+    if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
+    if (job->state != JobState::kQueued && job->state != JobState::kHeld) {
+      return Fail(ErrorCode::kConflict,
+                  StrCat("job '", id, "' is ", JobStateName(job->state), ": only queued jobs can be held"),
+                  job->ended() ? "" : StrCat("overcap abort ", id, " stops it"));
+    }
+    jobs.push_back(job);
   }
-  OC_TRY_VOID(Record({MakeEvent(EventKind::kHeld, *job)}));
-  scheduler_.Remove(job->key);
+  for (Job* job : jobs) {
+    if (job->state == JobState::kHeld) continue;
+    OC_TRY_VOID(Record({MakeEvent(EventKind::kHeld, *job)}));
+    scheduler_.Remove(job->key);
+  }
   return {};
 }
 
@@ -154,10 +168,20 @@ Result<void> Engine::Remove(const std::vector<std::string>& ids) {
       return Fail(ErrorCode::kConflict, StrCat("job '", id, "' is ", JobStateName(job->state), ", not ended"),
                   StrCat("overcap abort ", id, " stops it"));
     }
+    if (const auto waiting = table_.Dependents(id); !waiting.empty()) {
+      return Fail(ErrorCode::kConflict, StrCat("job '", waiting[0]->spec.id, "' still depends on '", id, "'"),
+                  StrCat("overcap abort ", waiting[0]->spec.id, " if it shall not run"));
+    }
     if (seen.insert(id).second) events.push_back(MakeEvent(EventKind::kRemoved, *job));
   }
-  OC_TRY_VOID(Record(events));
-  for (const std::string& id : ids) removals_.push_back(JobDir(id));
+  auto recorded = Record(events);
+  if (!recorded && recorded.error().code == ErrorCode::kUnavailable) {
+    // A full disk, and this is how its user makes room: the folders go first.
+    for (const std::string& id : ids) (void)files_.RemoveTree(JobDir(id));
+    recorded = Record(events);
+  }
+  OC_TRY_VOID(std::move(recorded));
+  for (const std::string& id : ids) removals_.push_back(id);
   return {};
 }
 
@@ -252,7 +276,8 @@ int Engine::TasksLeft(const Job& job) const {
 // How many more lanes a running array may take.
 void Engine::UpdateArrayDemand(Job& job) {
   if (!job.is_array() || job.state != JobState::kRunning || job.progress.cancel_requested) return;
-  int wanted = job.array->drained && job.array->retry.empty() ? 0 : TasksLeft(job);
+  const bool no_more = job.array->broken || (job.array->drained && job.array->retry.empty());
+  int wanted = no_more ? 0 : TasksLeft(job);
   if (job.spec.array.limit > 0)
     wanted = std::min(wanted, job.spec.array.limit - static_cast<int>(job.slots.size()));
   scheduler_.UpdateSlots(job.key, std::max(0, wanted));
@@ -270,32 +295,44 @@ std::string Engine::AgentFile(const Job& job, int attempt, int slot, std::string
   return StrCat(JobDir(job.spec.id), "/attempt-", attempt, "/agent-", slot, suffix);
 }
 
-// Takes the slot's claim so that no agent can come late; false when an agent has it.
-bool Engine::ClaimForNobody(const Job& job, const Slot& slot) {
-  (void)files_.MakeFolders(StrCat(JobDir(job.spec.id), "/attempt-", slot.attempt));
+// Takes the slot's claim so that no agent can come late; false when somebody has it. An error says nothing
+// about it.
+Result<bool> Engine::ClaimForNobody(const Job& job, const Slot& slot) {
+  OC_TRY_VOID(files_.MakeFolders(StrCat(JobDir(job.spec.id), "/attempt-", slot.attempt)));
   auto made = files_.CreateExclusive(AgentFile(job, slot.attempt, slot.slot, ".claim"),
                                      ClaimToJson({0, 0, "", "daemon"}) + "\n");
-  return made.has_value();
+  if (made) return true;
+  if (made.error().code == ErrorCode::kConflict) return false;
+  return Fail(made.error());
 }
 
-Engine::SlotOutcome Engine::ReadOutcome(const Job& job, const Slot& slot) {
+std::optional<ProcessIdentity> Engine::LiveAgent(const Job& job, const Slot& slot) const {
+  const auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".claim"));
+  const auto claim = text ? ClaimFromJson(*text) : Result<Claim>(Fail(text.error()));
+  if (!claim || claim->by != "agent") return std::nullopt;
+  ProcessIdentity agent{static_cast<pid_t>(claim->pid), static_cast<uint64_t>(claim->start_ticks),
+                        claim->boot_id};
+  if (!agents_.IsAlive(agent)) return std::nullopt;
+  return agent;
+}
+
+Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot) {
   SlotOutcome outcome;
   // A claim that a power cut took away proves nothing: only in the same boot does no claim mean that nothing
   // ran.
   const bool same_boot = slot.boot_id == agents_.CurrentBoot();
-  const bool never_claimed = ClaimForNobody(job, slot) && same_boot;
-  auto text_of_claim = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".claim"));
-  const auto claim = text_of_claim ? ClaimFromJson(*text_of_claim) : Result<Claim>(Claim{});
-  if (never_claimed || (same_boot && claim && claim->by == "daemon")) {
+  OC_TRY(ours, ClaimForNobody(job, slot));
+  OC_TRY(text_of_claim, files_.Read(AgentFile(job, slot.attempt, slot.slot, ".claim")));
+  const auto claim = ClaimFromJson(text_of_claim);  // unreadable after a power cut: it was somebody's
+  if (same_boot && (ours || (claim && claim->by == "daemon"))) {
     outcome.tasks.lost = slot.retry_tasks;
     outcome.ending.state = JobState::kQueued;
     outcome.ending.reason = StrCat("its agent ended before it began; see ", root_, "/daemon.log");
     return outcome;
   }
   auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".jsonl"));
-  AgentReportReader reader;
-  if (text) reader.Feed(*text);
-  const AgentReport& report = reader.report();
+  if (!text && text.error().code != ErrorCode::kNotFound) return Fail(text.error());
+  const AgentReport report = ParseAgentReport(text ? *text : "");
   outcome.tasks = ResultsOf(report);
   for (const int task : slot.retry_tasks) {
     const auto same = [task](const TaskResult& result) { return result.task == task; };
@@ -314,16 +351,22 @@ Engine::SlotOutcome Engine::ReadOutcome(const Job& job, const Slot& slot) {
 
 void Engine::AgentEnded(const AgentToken& token) {
   Job* job = table_.FindKey(token.job_key);
-  if (job == nullptr || job->FindSlot(token.attempt, token.slot) == nullptr) return;
-  if (!SlotEnded(*job, token.attempt, token.slot)) {
-    unrecorded_ends_.push_back(token);
-    retry_at_us_ = clock_.MonotonicUs() + kRetryAfterUs;
+  Slot* slot = job == nullptr ? nullptr : job->FindSlot(token.attempt, token.slot);
+  if (slot == nullptr) return;
+  // Nobody but a dead agent gives its slot back: one that lives and could not be watched is looked at again.
+  if (auto agent = LiveAgent(*job, *slot)) {
+    slot->agent = *agent;
+    if (agents_.Watch(*agent, token)) return;
+  } else if (SlotEnded(*job, token.attempt, token.slot)) {
+    return;
   }
+  unrecorded_ends_.push_back(token);
+  WakeAt(clock_.MonotonicUs() + kRetryAfterUs);
 }
 
 Result<void> Engine::SlotEnded(Job& job, int attempt, int slot_number) {
   const Slot slot = *job.FindSlot(attempt, slot_number);
-  SlotOutcome outcome = ReadOutcome(job, slot);
+  OC_TRY(outcome, ReadOutcome(job, slot));
   Event event = MakeEvent(EventKind::kSlotEnded, job);
   event.attempt = attempt;
   event.slot = slot_number;
@@ -334,14 +377,26 @@ Result<void> Engine::SlotEnded(Job& job, int attempt, int slot_number) {
   OC_TRY_VOID(Record({event}));
   scheduler_.Release(job.key, slot_number);
   task_readers_.erase({job.key, slot_number});
-  if (event.ending.state == JobState::kQueued) ++failed_starts_[job.key];
+  if (MadeNoProgress(job, event)) {
+    ++failed_starts_[job.key];
+  } else {
+    failed_starts_.erase(job.key);
+  }
   if (!Settle(job)) TryAgainLater(job);
   return {};
 }
 
+// Again in a second, then ever later: what could not be done now will hardly be done at once.
 void Engine::TryAgainLater(const Job& job) {
-  unsettled_.push_back(job.key);
-  retry_at_us_ = clock_.MonotonicUs() + kRetryAfterUs;
+  const auto failed = failed_starts_.find(job.key);
+  const int doublings = failed == failed_starts_.end() ? 0 : std::min(failed->second, kMostDoublings);
+  const int64_t at = clock_.MonotonicUs() + (kRetryAfterUs << doublings);
+  unsettled_.emplace_back(job.key, at);
+  WakeAt(at);
+}
+
+void Engine::WakeAt(int64_t at_us) {
+  retry_at_us_ = retry_at_us_ == 0 ? at_us : std::min(retry_at_us_, at_us);
 }
 
 // A job whose next step is due: it runs nowhere any more, or it is queued and must be looked at.
@@ -398,8 +453,7 @@ Result<void> Engine::Settle(Job& job) {
     JobEnded(job);
   } else {
     scheduler_.Remove(job.key);
-    // What could not be started now will hardly start at once.
-    if (job.last_attempt.state == JobState::kQueued) {
+    if (failed_starts_.contains(job.key)) {
       TryAgainLater(job);
     } else {
       EnqueueIfReady(job);
@@ -440,28 +494,45 @@ Result<void> Engine::StartPass() {
   return {};
 }
 
-Result<void> Engine::Turn() {
-  const int64_t now = clock_.MonotonicUs();
-  if (retry_at_us_ != 0 && now >= retry_at_us_) {
-    retry_at_us_ = 0;
-    stalled_ = false;
-    for (const AgentToken& token : std::exchange(unrecorded_ends_, {})) AgentEnded(token);
-    for (const uint64_t key : std::exchange(unsettled_, {})) {
-      if (Job* job = table_.FindKey(key); job != nullptr) Reconsider(*job);
+void Engine::DoWhatIsDue(int64_t now) {
+  if (retry_at_us_ == 0 || now < retry_at_us_) return;
+  retry_at_us_ = 0;
+  stalled_ = false;
+  for (const AgentToken& token : std::exchange(unrecorded_ends_, {})) AgentEnded(token);
+  for (const auto& [key, at] : std::exchange(unsettled_, {})) {
+    Job* job = table_.FindKey(key);
+    if (job == nullptr) continue;
+    if (at <= now) {
+      Reconsider(*job);
+    } else {
+      unsettled_.emplace_back(key, at);
+      WakeAt(at);
     }
   }
+  for (auto it = cancels_.begin(); it != cancels_.end();) {
+    const Job* job = table_.FindKey(it->first);
+    const bool over = job == nullptr || job->ended();
+    if (!over && it->second <= now) signals_.emplace_back(it->first, SIGKILL);
+    if (!over && it->second > now) WakeAt(it->second);
+    it = over || it->second <= now ? cancels_.erase(it) : std::next(it);
+  }
+}
+
+Result<void> Engine::Turn() {
+  const int64_t now = clock_.MonotonicUs();
+  DoWhatIsDue(now);
   // Acting may bring news (an agent that ended at once): they are recorded, so there is more to commit and to
   // do.
   do {
     // A full disk: what could not be recorded is not started; it is tried again later.
     if (!stalled_ && !StartPass()) {
       stalled_ = true;
-      retry_at_us_ = now + kRetryAfterUs;
+      WakeAt(now + kRetryAfterUs);
     }
     OC_TRY_VOID(journal_.Commit());
     Act();
   } while (journal_.dirty());
-  return {};
+  return CompactIfWorthIt();
 }
 
 void Engine::Act() {
@@ -474,7 +545,14 @@ void Engine::Act() {
       if (slot.agent) agents_.Signal(*slot.agent, signal);
     }
   }
-  for (const std::string& folder : std::exchange(removals_, {})) (void)files_.RemoveTree(folder);
+  if (removals_.empty()) return;
+  // Removing many files takes long: they are put aside here and removed by another process.
+  const std::string trash = root_ + "/trash";
+  (void)files_.MakeFolders(trash);
+  for (const std::string& id : std::exchange(removals_, {})) {
+    if (!files_.Rename(JobDir(id), StrCat(trash, "/", id))) (void)files_.RemoveTree(JobDir(id));
+  }
+  agents_.EmptyTrash(trash);
 }
 
 void Engine::StartAgent(const StartEffect& effect) {
@@ -488,7 +566,7 @@ void Engine::StartAgent(const StartEffect& effect) {
   job->spec_written = job->spec_written || WriteSpec(job->spec);
   const bool ready =
       job->spec_written && files_.MakeFolders(StrCat(start.job_dir, "/attempt-", start.attempt));
-  if (!ready) return AgentEnded(token);  // never ran: tried again later
+  if (!ready) return AgentEnded(token);  // never ran: tried again, ever later
   auto agent = agents_.Start(start);
   if (agent) slot->agent = *agent;
   if (!agent || !agents_.Watch(*agent, token)) AgentEnded(token);

@@ -36,10 +36,13 @@ class Engine {
   // else; then Turn(). kCorrupt when the journal is damaged: nothing was changed.
   Result<void> Open();
 
+  // How long after a cancel an agent may live.
+  void SetCancelPatience(int64_t us) { cancel_patience_us_ = us; }
+
   // Each of these records (or refuses, changing nothing) and takes effect in the next Turn().
   Result<const Job*> Submit(const JobSpec& spec);  // again with the same id and spec: the job that is there
   Result<void> Cancel(std::string_view id, const std::string& reason);
-  Result<void> Hold(std::string_view id);
+  Result<void> Hold(const std::vector<std::string>& ids);  // all or none
   Result<void> Release(std::string_view id);
   Result<void> Remove(const std::vector<std::string>& ids);  // all or none
   // What the machine has. Taken over when nothing runs and every job that has not ended fits it: true. Else
@@ -55,14 +58,12 @@ class Engine {
   // When Turn() should be called again though nothing happened (a full disk is tried again); 0: no need.
   int64_t RetryAtUs() const { return retry_at_us_; }
 
-  // Jobs that changed since the last call.
-  std::set<uint64_t> TakeChanged() { return std::exchange(changed_, {}); }
-
   const JobTable& table() const { return table_; }
   const Machine& machine() const { return machine_; }
   const Scheduler& scheduler() const { return scheduler_; }
   const Journal& journal() const { return journal_; }
-  // As its user sees it. `in_detail`: with why it waits and, for arrays, the logs of the tasks.
+  // As its user sees it. `in_detail`: with why it waits. What became of each task of an array, and its logs,
+  // are in the job's folder, for whoever asks.
   JobRecord RecordOf(const Job& job, bool in_detail) const;
   std::string JobDir(std::string_view id) const { return root_ + "/jobs/" + std::string(id); }
   bool HasRunning() const { return table_.Count(JobState::kRunning) > 0; }
@@ -82,8 +83,11 @@ class Engine {
   void SetMachine(Machine machine);
   Result<void> RecoverJob(Job& job);
   void RecoverSlot(Job& job, const Slot& slot);
-  bool ClaimForNobody(const Job& job, const Slot& slot);
-  void RepairCopies(const std::set<std::string>& ids);
+  Result<bool> ClaimForNobody(const Job& job, const Slot& slot);
+  std::optional<ProcessIdentity> LiveAgent(const Job& job, const Slot& slot) const;
+  Result<void> CheckJournalIsThere();
+  void PutOrphansAside();
+  void RepairCopies(const std::deque<Event>& recent);
   Result<void> CompactIfWorthIt();
 
   // What the report of this slot says; kQueued: never ran, kLost: no end.
@@ -92,7 +96,8 @@ class Engine {
     TaskResults tasks;
     int64_t ended_us = 0;  // by the agent's clock; 0: not known
   };
-  SlotOutcome ReadOutcome(const Job& job, const Slot& slot);
+  // An error: nobody could look, so nothing is known.
+  Result<SlotOutcome> ReadOutcome(const Job& job, const Slot& slot);
   Result<void> SlotEnded(Job& job, int attempt, int slot);
   // Which positions of an array any agent has reported as begun.
   std::vector<bool> ReportedTasks(const Job& job) const;
@@ -102,6 +107,8 @@ class Engine {
   std::vector<int> UnreportedTasks(const Job& job) const;
   Result<void> EndUnstarted(Job& job, const std::string& reason);
   void TryAgainLater(const Job& job);
+  void WakeAt(int64_t at_us);
+  void DoWhatIsDue(int64_t now);
   void Reconsider(Job& job);
   // Decides and records what becomes of a job that runs in no slot any more.
   Result<void> Settle(Job& job);
@@ -129,20 +136,23 @@ class Engine {
   Agents& agents_;
   std::string root_;
   Machine machine_;
+  Machine detected_;  // what holds when no configuration declares anything
+  int64_t cancel_patience_us_ = 60'000'000;
   JobTable table_;
   Journal journal_;
   Scheduler scheduler_;
 
   std::vector<Event> uncopied_;  // recorded, not yet in their job's folder
   std::vector<StartEffect> starts_;
-  std::vector<std::pair<uint64_t, int>> signals_;  // job, signal to its agents
-  std::vector<std::string> removals_;              // folders
-  std::vector<AgentToken> unrecorded_ends_;        // the disk was full
-  std::vector<uint64_t> unsettled_;                // likewise
+  std::vector<std::pair<uint64_t, int>> signals_;        // job, signal to its agents
+  std::vector<std::string> removals_;                    // jobs whose folders go
+  std::vector<AgentToken> unrecorded_ends_;              // the disk was full
+  std::vector<std::pair<uint64_t, int64_t>> unsettled_;  // jobs to look at again, and when
+  std::map<uint64_t, int64_t> cancels_;  // jobs told to stop, and when their agents are killed
   std::unordered_map<uint64_t, int> failed_starts_;
-  std::set<uint64_t> changed_;
   int64_t retry_at_us_ = 0;
-  bool stalled_ = false;  // nothing is started before retry_at_us_
+  int64_t compact_at_ = 0;  // records
+  bool stalled_ = false;    // nothing is started before retry_at_us_
   mutable std::map<std::pair<uint64_t, int>, std::pair<int64_t, AgentReportReader>> task_readers_;
 };
 

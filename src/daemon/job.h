@@ -30,9 +30,10 @@ struct Slot {
 
 // What only arrays have.
 struct ArrayProgress {
-  TaskResults done;        // of slots that have ended
-  std::vector<int> retry;  // tasks whose agent was killed, to be run again
-  bool drained = false;    // nobody is left to take from the counter
+  TaskResults done;              // of slots that have ended
+  std::vector<int> retry;        // tasks whose agent was killed, to be run again
+  std::optional<Ending> broken;  // an agent could not run at all: no more lanes
+  bool drained = false;          // nobody is left to take from the counter
 };
 
 struct Job {
@@ -44,7 +45,8 @@ struct Job {
   Ending last_attempt;  // how the slot that ended last did; decides what comes next
   int64_t last_attempt_us = 0;
   std::vector<Slot> slots;
-  bool spec_written = false;  // spec.json, by this process
+  std::vector<int> last_gpus;  // of the last attempt; arrays: of all lanes so far, ascending
+  bool spec_written = false;   // spec.json, by this process
   std::unique_ptr<ArrayProgress> array;
 
   bool ended() const { return IsFinal(state); }

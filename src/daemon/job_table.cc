@@ -19,6 +19,15 @@ bool RetriesLostTasks(const Job& job) {
   return job.spec.requeue && !job.ended();
 }
 
+// What a user who asks after the end wants to know: where it ran.
+void KeepGpus(Job* job, const std::vector<int>& gpus) {
+  if (!job->is_array()) job->last_gpus.clear();
+  for (const int gpu : gpus) {
+    const auto place = std::lower_bound(job->last_gpus.begin(), job->last_gpus.end(), gpu);
+    if (place == job->last_gpus.end() || *place != gpu) job->last_gpus.insert(place, gpu);
+  }
+}
+
 void Append(std::vector<std::pair<int, int>>* to, const std::vector<std::pair<int, int>>& from) {
   to->insert(to->end(), from.begin(), from.end());
 }
@@ -100,6 +109,7 @@ Result<void> JobTable::Started(Job& job, const Event& event) {
   if (job.FindSlot(event.attempt, event.slot) != nullptr) return Misfit(event, "the slot is in use already");
   job.slots.push_back({event.attempt, event.slot, event.gpus, event.cpus, event.boot_id, event.retry_tasks,
                        event.time_us, std::nullopt});
+  KeepGpus(&job, event.gpus);
   job.progress.attempt = event.attempt;
   job.progress.next_slot = std::max(job.progress.next_slot, event.slot + 1);
   if (job.progress.started_us == 0 || !job.is_array()) job.progress.started_us = event.time_us;
@@ -127,6 +137,7 @@ Result<void> JobTable::SlotEnded(Job& job, const Event& event) {
   std::vector<int>* lost = again ? &job.array->retry : &job.array->done.lost;
   lost->insert(lost->end(), event.tasks.lost.begin(), event.tasks.lost.end());
   if (event.ending.state == JobState::kSucceeded) job.array->drained = true;
+  if (event.ending.state == JobState::kFailed) job.array->broken = event.ending;
   return {};
 }
 
@@ -139,6 +150,7 @@ void JobTable::Ended(Job& job, const Event& event) {
 void JobTable::RestoreState(Job& job, const Event& event) {
   job.ending = event.ending;
   job.progress = event.progress;
+  job.last_gpus = event.gpus;
   SetState(job, event.ending.state);
   if (!job.array) return;
   job.array->done = event.tasks;
@@ -172,7 +184,8 @@ Result<std::string> JobTable::Resolve(std::string_view ref) const {
   if (Find(ref) != nullptr) return std::string(ref);
   std::vector<JobRefCandidate> candidates;
   candidates.reserve(jobs_.size());
-  for (const auto& [key, job] : jobs_) candidates.push_back({job->spec.id, job->spec.submitted_us});
+  for (const auto& [key, job] : jobs_)
+    candidates.push_back({job->spec.id, job->spec.submitted_us, job->spec.name});
   return ResolveJobRef(ref, candidates,
                        [this](std::string_view id) { return ToUtf8(ShellJoin(Find(id)->spec.command)); });
 }
@@ -193,6 +206,7 @@ std::vector<Event> JobTable::Compact() const {
     state.ending = job->ending;
     state.ending.state = job->state;
     state.progress = job->progress;
+    state.gpus = job->last_gpus;
     if (job->array) {
       state.tasks = job->array->done;
       if (RetriesLostTasks(*job)) state.tasks.lost = job->array->retry;

@@ -62,6 +62,25 @@ TEST(JobTableTest, AJobGoesThroughItsLife) {
   EXPECT_EQ(table.Count(JobState::kFailed), 0);
 }
 
+TEST(JobTableTest, TheGpusOfTheLastAttemptAreKeptAfterTheEnd) {
+  JobTable table;
+  Event array = Submit("ann_1700000000_00000002");
+  array.spec.array = *ParseArraySpec("0-9");
+  for (const Event& submit : {Submit(kId), array}) {
+    ASSERT_TRUE(table.Apply(submit));
+    for (const int gpu : {3, 1}) {
+      const int at = gpu == 3 ? 0 : 1;
+      Event start = submit.spec.array.empty() ? Start(submit.id, at + 1, 0) : Start(submit.id, 1, at);
+      start.gpus = {gpu};
+      ASSERT_TRUE(table.Apply(start));
+      ASSERT_TRUE(table.Apply(EndSlot(submit.id, start.attempt, start.slot, JobState::kFailed)));
+    }
+    ASSERT_TRUE(table.Apply(End(submit.id, JobState::kFailed)));
+  }
+  EXPECT_EQ(table.Find(kId)->last_gpus, std::vector<int>{1});
+  EXPECT_EQ(table.Find(array.id)->last_gpus, (std::vector<int>{1, 3})) << "all lanes of the array";
+}
+
 TEST(JobTableTest, EventsThatDoNotFitAreRefused) {
   JobTable table;
   EXPECT_FALSE(table.Apply(Of(EventKind::kHeld, kId)));
@@ -114,6 +133,7 @@ TEST(JobTableTest, TheCompactListGivesTheSameTable) {
     EXPECT_EQ(copy->spec, job->spec);
     EXPECT_EQ(copy->state, job->state);
     EXPECT_EQ(copy->progress, job->progress) << job->spec.id;
+    EXPECT_EQ(copy->last_gpus, job->last_gpus) << job->spec.id;
     ASSERT_EQ(copy->slots.size(), job->slots.size());
     for (size_t i = 0; i < job->slots.size(); ++i) EXPECT_EQ(copy->slots[i].gpus, job->slots[i].gpus);
     if (!job->array) continue;

@@ -11,6 +11,8 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr size_t kCrcDigits = 8;
+constexpr char kRecoverHint[] =
+    "type 'overcap daemon recover': it keeps the damaged file and all good records";
 
 std::string CrcText(std::string_view json) {
   constexpr char kHex[] = "0123456789abcdef";
@@ -59,10 +61,16 @@ std::string Journal::EncodeRecord(const Event& event) {
 }
 
 Result<void> Journal::Open(const std::function<Result<void>(Event)>& replay) {
-  if (!files_.Exists(path_)) return BeginNew();
-  OC_TRY(text, files_.Read(path_));
+  auto read = files_.Read(path_);
+  if (!read && read.error().code == ErrorCode::kNotFound) return BeginNew();
+  if (!read) return Fail(read.error());
+  const std::string& text = *read;
   OC_TRY(good, Replay(text, replay));
-  if (good == 0) return BeginNew();  // a crash before the first record was whole
+  if (good == 0) {
+    // Only a crash before the first record was whole is a beginning; anything longer held more than that.
+    if (text.size() <= EncodeRecord(VersionRecord()).size()) return BeginNew();
+    return Fail(ErrorCode::kCorrupt, StrCat("journal '", path_, "' has no readable beginning"), kRecoverHint);
+  }
   OC_TRY(file, files_.OpenAppend(path_));
   file_ = std::move(file);
   if (good < static_cast<int64_t>(text.size())) {
@@ -98,9 +106,7 @@ Result<int64_t> Journal::Replay(std::string_view text, const std::function<Resul
       const Error& error = event ? applied.error() : event.error();
       return Fail(ErrorCode::kCorrupt,
                   StrCat("journal '", path_, "' is damaged at line ", line_number, ": ", error.message),
-                  error.hint.empty()
-                      ? "type 'overcap daemon recover': it keeps the damaged file and all good records"
-                      : error.hint);
+                  error.hint.empty() ? kRecoverHint : error.hint);
     }
     ++records_;
     at = newline + 1;
@@ -109,10 +115,12 @@ Result<int64_t> Journal::Replay(std::string_view text, const std::function<Resul
 }
 
 Result<void> Journal::Append(const std::vector<Event>& events) {
+  if (broken_) return Fail(ErrorCode::kInternal, StrCat("journal '", path_, "' ends in a torn record"));
   const int64_t size = file_->Size();
   auto appended = file_->Append(Encode(events));
   if (!appended) {
-    OC_TRY_VOID(file_->TruncateTo(size));
+    // Should even that fail, a torn record stands in the file: nothing may be written behind it.
+    broken_ = broken_ || !file_->TruncateTo(size);
     return appended;
   }
   records_ += static_cast<int64_t>(events.size());
@@ -121,6 +129,7 @@ Result<void> Journal::Append(const std::vector<Event>& events) {
 }
 
 Result<void> Journal::Commit() {
+  if (broken_) return Fail(ErrorCode::kInternal, StrCat("journal '", path_, "' ends in a torn record"));
   if (!dirty_) return {};
   OC_TRY_VOID(file_->Sync());
   dirty_ = false;

@@ -46,6 +46,7 @@ class Journal {
   std::unique_ptr<AppendFile> file_;
   int64_t records_ = 0;
   bool dirty_ = false;
+  bool broken_ = false;
   bool cut_torn_record_ = false;
 };
 

@@ -77,13 +77,10 @@ Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
   // Until the agent is ready to take them, so that a cancel right after the start is not lost.
   request.blocked_signals = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
   OC_TRY(spawned, Spawn(request));
-  const auto identity = Identify(spawned.pid);
-  if (!identity) {  // it has ended already: its report tells how
-    (void)waitpid(spawned.pid, nullptr, 0);
-    return Fail(ErrorCode::kNotFound, StrCat("agent process ", spawned.pid, " has ended"));
-  }
+  // One that has ended already has no identity any more; its pidfd tells.
+  const ProcessIdentity identity = Identify(spawned.pid).value_or(ProcessIdentity{spawned.pid, 0, BootId()});
   started_[spawned.pid] = std::move(spawned.pidfd);
-  return *identity;
+  return identity;
 }
 
 std::string PosixAgents::CurrentBoot() const {
@@ -122,42 +119,50 @@ std::vector<AgentToken> PosixAgents::TakeEnded() {
   for (int i = 0; i < count; ++i) {
     const auto found = watched_.find(events[static_cast<size_t>(i)].data.fd);
     if (found == watched_.end()) continue;
-    int status = 0;
-    (void)waitpid(found->second.pid, &status, WNOHANG);  // not a child of ours after a restart: fine
-    if (found->second.pid == spare_pid_) {
-      SpareEnded(status);
-    } else {
-      ended.push_back(found->second.token);
-    }
+    ended.push_back(found->second.token);
     watched_.erase(found);
   }
+  Reap();
   return ended;
 }
 
-void PosixAgents::PrepareSpare(const std::string& store_dir, const std::string& snapshot) {
-  if (spare_pid_ != 0 || small_snapshots_.contains(snapshot)) return;
+// Agents, helpers, and what killed agents have left to us. Agents of an earlier engine are not our children.
+void PosixAgents::Reap() {
+  int status = 0;
+  for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
+    if (pid == trash_pid_) trash_pid_ = 0;
+    if (pid != spare_pid_) continue;
+    spare_pid_ = 0;
+    if (small_snapshots_.size() >= kMostSmallSnapshots) small_snapshots_.clear();
+    const bool small = WIFEXITED(status) && WEXITSTATUS(status) == kSpareNotWorthIt;
+    if (small) small_snapshots_.insert(spare_snapshot_);
+  }
+}
+
+// A process of ours that does something on the side; 0 when it could not be started.
+pid_t PosixAgents::StartHelper(std::vector<std::string> words) {
   SpawnRequest request;
   request.program = binary_;
-  request.argv = {"overcap", "agent", "spare", "--store", store_dir, "--tree", snapshot};
+  request.argv = {"overcap", "agent"};
+  request.argv.insert(request.argv.end(), words.begin(), words.end());
   request.env = env_;
   request.cwd = "/";
   request.stderr_fd = log_.Get();
   request.group = ProcessGroup::kSession;
-  request.want_pidfd = true;
-  auto spawned = Spawn(request);
-  if (!spawned) return;
-  spare_pid_ = spawned->pid;
-  spare_snapshot_ = snapshot;
-  const ProcessIdentity identity{spawned->pid, 0, ""};
-  started_[spawned->pid] = std::move(spawned->pidfd);
-  (void)Watch(identity, {});
+  const auto spawned = Spawn(request);
+  return spawned ? spawned->pid : 0;
 }
 
-void PosixAgents::SpareEnded(int wait_status) {
-  spare_pid_ = 0;
-  if (small_snapshots_.size() >= kMostSmallSnapshots) small_snapshots_.clear();
-  const bool small = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == kSpareNotWorthIt;
-  if (small) small_snapshots_.insert(spare_snapshot_);
+void PosixAgents::PrepareSpare(const std::string& store_dir, const std::string& snapshot) {
+  Reap();
+  if (spare_pid_ != 0 || small_snapshots_.contains(snapshot)) return;
+  spare_snapshot_ = snapshot;
+  spare_pid_ = StartHelper({"spare", "--store", store_dir, "--tree", snapshot});
+}
+
+void PosixAgents::EmptyTrash(const std::string& folder) {
+  Reap();
+  if (trash_pid_ == 0) trash_pid_ = StartHelper({"empty", folder});
 }
 
 void PosixAgents::Signal(const ProcessIdentity& agent, int signal) {

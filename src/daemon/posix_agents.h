@@ -25,6 +25,7 @@ class PosixAgents : public Agents {
   void Signal(const ProcessIdentity& agent, int signal) override;
   int KillStrays(const SlotName& slot) override;
   void PrepareSpare(const std::string& store_dir, const std::string& snapshot) override;
+  void EmptyTrash(const std::string& folder) override;
 
   // Readable when an agent has ended; for the caller's loop.
   int EndedFd() const { return epoll_.Get(); }
@@ -43,8 +44,10 @@ class PosixAgents : public Agents {
   Fd epoll_;
   Fd log_;
   std::unordered_map<int, Watched> watched_;  // by pidfd
-  void SpareEnded(int wait_status);
+  void Reap();
+  pid_t StartHelper(std::vector<std::string> words);
 
+  pid_t trash_pid_ = 0;
   pid_t spare_pid_ = 0;  // one at a time
   std::string spare_snapshot_;
   std::set<std::string> small_snapshots_;  // not worth a spare

@@ -10,19 +10,6 @@ namespace {
 
 constexpr int64_t kReadAtOnce = 4 << 20;
 
-// "task-17.rank-0.log" and "task-17.try-2.rank-0.log".
-std::optional<LogFile> ParseTaskLog(const std::string& name) {
-  LogFile log;
-  int tail = 0;
-  int attempt_of_task = 0;
-  const bool first = std::sscanf(name.c_str(), "task-%d.rank-%d.log%n", &log.task, &log.rank, &tail) == 2;
-  if (first && tail == static_cast<int>(name.size())) return log;
-  const bool later = std::sscanf(name.c_str(), "task-%d.try-%d.rank-%d.log%n", &log.task, &attempt_of_task,
-                                 &log.rank, &tail) == 3;
-  if (later && tail == static_cast<int>(name.size())) return log;
-  return std::nullopt;
-}
-
 std::vector<LogFile> RankLogs(const Job& job, const std::string& dir) {
   std::vector<LogFile> logs;
   for (int attempt = 1; attempt <= job.progress.attempt; ++attempt) {
@@ -33,29 +20,12 @@ std::vector<LogFile> RankLogs(const Job& job, const std::string& dir) {
   return logs;
 }
 
-std::vector<LogFile> TaskLogs(const Files& files, const std::string& dir) {
-  std::vector<LogFile> logs;
-  auto names = files.List(dir + "/attempt-1");
-  if (!names) return logs;
-  for (const std::string& name : *names) {
-    auto log = ParseTaskLog(name);
-    if (!log) continue;
-    log->path = StrCat(dir, "/attempt-1/", name);
-    logs.push_back(*std::move(log));
-  }
-  std::stable_sort(logs.begin(), logs.end(), [](const LogFile& a, const LogFile& b) {
-    return std::pair(a.task, a.rank) < std::pair(b.task, b.rank);
-  });
-  return logs;
-}
-
 }  // namespace
 
 JobRecord Engine::RecordOf(const Job& job, bool in_detail) const {
   JobRecord record;
   record.spec = job.spec;
   record.state = job.state;
-  record.raw_state = JobStateName(job.state);
   record.reason = in_detail ? WaitReason(job) : job.ending.reason;
   record.attempt = job.progress.attempt;
   record.restarts = std::max(0, job.progress.attempt - 1);
@@ -64,13 +34,13 @@ JobRecord Engine::RecordOf(const Job& job, bool in_detail) const {
   if (job.ended()) record.first_failed_rank = job.ending.first_failed_rank;
   record.started_us = job.progress.started_us;
   record.ended_us = job.progress.ended_us;
+  if (job.ended()) record.gpu_indices = job.last_gpus;
   for (const Slot& slot : job.slots) {
     record.gpu_indices.insert(record.gpu_indices.end(), slot.gpus.begin(), slot.gpus.end());
   }
   record.dir = JobDir(job.spec.id);
   if (job.is_array()) record.tasks = CountTasks(job);
   if (!job.is_array()) record.logs = RankLogs(job, record.dir);
-  if (job.is_array() && in_detail) record.logs = TaskLogs(files_, record.dir);
   return record;
 }
 
@@ -100,7 +70,8 @@ TaskCounts Engine::CountTasks(const Job& job) const {
         ++counts.failed;
     }
   }
-  counts.queued = std::max(0, counts.total - counts.running - counts.succeeded - counts.failed - counts.lost);
+  const int rest = counts.total - counts.running - counts.succeeded - counts.failed - counts.lost;
+  (job.ended() ? counts.not_run : counts.queued) = std::max(0, rest);
   return counts;
 }
 

@@ -12,41 +12,64 @@ namespace {
 constexpr int64_t kSmallJournal = 10'000;  // records; not worth a rewrite
 constexpr size_t kRecentRecords = 4'000;   // more than one turn ever appends: whose copies may be behind
 
-ProcessIdentity IdentityOf(const Claim& claim) {
-  return {static_cast<pid_t>(claim.pid), static_cast<uint64_t>(claim.start_ticks), claim.boot_id};
-}
-
 }  // namespace
 
 Result<void> Engine::Open() {
   OC_TRY_VOID(files_.MakeFolders(root_ + "/jobs"));
   OC_TRY_VOID(files_.SyncFolder(root_));
   OC_TRY_VOID(files_.SyncFolder(root_.substr(0, std::max<size_t>(1, root_.rfind('/')))));
-  std::deque<std::string> recent;
-  OC_TRY_VOID(journal_.Open([&](Event event) -> Result<void> {
+  OC_TRY_VOID(CheckJournalIsThere());
+  std::deque<Event> recent;
+  const auto replay = [&](Event event) -> Result<void> {
     if (event.kind == EventKind::kMachine) {
       // What was detected may have changed since; what a configuration declared holds until another one
       // comes.
-      if (event.machine.declared) SetMachine(event.machine);
+      SetMachine(event.machine.declared ? event.machine : detected_);
       return {};
     }
-    recent.push_back(event.id);
+    OC_TRY_VOID(table_.Apply(event));
+    recent.push_back(std::move(event));
     if (recent.size() > kRecentRecords) recent.pop_front();
-    return table_.Apply(event);
-  }));
-  RepairCopies({recent.begin(), recent.end()});
+    return {};
+  };
+  OC_TRY_VOID(journal_.Open(replay));
+  RepairCopies(recent);
   std::vector<Job*> active;
   for (const auto& [key, job] : table_.jobs()) {
     if (!job->ended()) active.push_back(job.get());
   }
   for (Job* job : active) OC_TRY_VOID(RecoverJob(*job));
+  PutOrphansAside();
   return CompactIfWorthIt();
+}
+
+// A journal that is gone while jobs are there is a loss, not a beginning.
+Result<void> Engine::CheckJournalIsThere() {
+  const auto text = files_.ReadRange(root_ + "/journal", 0, 1);
+  if (text) return {};
+  if (text.error().code != ErrorCode::kNotFound) return Fail(text.error());
+  OC_TRY(jobs, files_.List(root_ + "/jobs"));
+  if (jobs.empty()) return {};
+  return Fail(ErrorCode::kCorrupt,
+              StrCat("journal '", root_, "/journal' is missing, but there are ", jobs.size(), " job folders"),
+              "bring it back from a backup, or type 'overcap daemon recover' to begin a new one beside them");
+}
+
+// Folders of submits that were cut off before they were recorded (and so never answered), and what was being
+// removed.
+void Engine::PutOrphansAside() {
+  const auto ids = files_.List(root_ + "/jobs");
+  for (const std::string& id : ids ? *ids : std::vector<std::string>()) {
+    const bool orphan = table_.Find(id) == nullptr && !files_.Exists(JobDir(id) + "/attempt-1");
+    if (orphan && files_.Exists(JobDir(id) + "/spec.json")) removals_.push_back(id);
+  }
+  if (files_.Exists(root_ + "/trash")) agents_.EmptyTrash(root_ + "/trash");
 }
 
 Result<void> Engine::RecoverJob(Job& job) {
   const std::vector<Slot> slots = job.slots;
-  if (job.is_array()) OC_TRY_VOID(RepairTaskCounter(job));
   for (const Slot& slot : slots) RecoverSlot(job, slot);
+  if (job.is_array() && job.slots.empty()) OC_TRY_VOID(RepairTaskCounter(job));
   if (job.ended()) return {};
   Reconsider(job);
   if (job.state == JobState::kRunning) UpdateArrayDemand(job);
@@ -55,18 +78,13 @@ Result<void> Engine::RecoverJob(Job& job) {
   return {};
 }
 
+// The counter of tasks is not synced, the reports of their starts are: after a power cut it may be behind
+// them. Then no agent lives that could count on.
 Result<void> Engine::RepairTaskCounter(const Job& job) {
   if (job.progress.attempt == 0) return {};
-  const auto alive = [&](const Slot& slot) {
-    auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".claim"));
-    const auto claim = text ? ClaimFromJson(*text) : Result<Claim>(Fail(text.error()));
-    return claim && claim->by == "agent" && agents_.IsAlive(IdentityOf(*claim));
-  };
-  if (std::any_of(job.slots.begin(), job.slots.end(), alive))
-    return {};  // no power cut, and the counter is in use
   const std::vector<bool> reported = ReportedTasks(job);
-  const auto last = std::find(reported.rbegin(), reported.rend(), true);
-  const int64_t next = std::max<int64_t>(ReadTaskCounter(job), reported.rend() - last);
+  const int64_t next = reported.rend() - std::find(reported.rbegin(), reported.rend(), true);
+  if (next <= ReadTaskCounter(job)) return {};
   std::string bytes;
   for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>((next >> shift) & 0xFF);
   OC_TRY_VOID(files_.MakeFolders(JobDir(job.spec.id) + "/attempt-1"));
@@ -87,37 +105,37 @@ void Engine::RecoverSlot(Job& job, const Slot& slot) {
   running.started_us = slot.started_us;
   running.next_slot = job.progress.next_slot;
   scheduler_.Adopt(running);
-  const AgentToken token{job.key, slot.attempt, slot.slot};
-  auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".claim"));
-  const auto claim = text ? ClaimFromJson(*text) : Result<Claim>(Fail(text.error()));
-  if (claim && claim->by == "agent" && agents_.IsAlive(IdentityOf(*claim))) {
-    job.FindSlot(slot.attempt, slot.slot)->agent = IdentityOf(*claim);
-    if (agents_.Watch(IdentityOf(*claim), token)) return;
-  }
-  AgentEnded(token);
+  AgentEnded({job.key, slot.attempt, slot.slot});  // watches it when it lives
 }
 
 // Copies in job folders are written after the journal: those of the last turn may be missing.
-void Engine::RepairCopies(const std::set<std::string>& ids) {
-  std::map<std::string, std::string> lines;
-  auto text = ids.empty() ? Result<std::string>("") : files_.Read(root_ + "/journal");
-  if (!text) return;
-  for (const Event& event : SalvageJournal(*text).events) {
-    if (!ids.contains(event.id) || table_.Find(event.id) == nullptr) continue;
-    if (event.kind != EventKind::kState) lines[event.id] += EventToJson(event, false) + "\n";
+void Engine::RepairCopies(const std::deque<Event>& recent) {
+  std::map<std::string, std::vector<std::string>> lines;
+  for (const Event& event : recent) {
+    const bool shown = event.kind != EventKind::kState && table_.Find(event.id) != nullptr;
+    if (shown) lines[event.id].push_back(EventToJson(event, false) + "\n");
   }
   for (const auto& [id, expected] : lines) {
     const std::string path = JobDir(id) + "/events.jsonl";
-    auto present = files_.Read(path);
-    if (present && present->ends_with(expected)) continue;
-    if (files_.MakeFolders(JobDir(id))) (void)files_.WriteAtomic(path, expected, false);
+    const auto present = files_.Read(path);
+    size_t there = expected.size();  // how many of the expected lines the file ends with
+    for (; there > 0; --there) {
+      const std::string wanted =
+          Join({expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(there)}, "");
+      if (present && present->ends_with(wanted)) break;
+    }
+    if (there == expected.size() || !files_.MakeFolders(JobDir(id))) continue;
+    const std::string missing =
+        Join({expected.begin() + static_cast<std::ptrdiff_t>(there), expected.end()}, "");
+    if (auto file = files_.OpenAppend(path)) (void)(*file)->Append(missing);
   }
 }
 
 Result<void> Engine::CompactIfWorthIt() {
-  if (journal_.records() < kSmallJournal) return {};
   const auto jobs = static_cast<int64_t>(table_.jobs().size());
-  if (journal_.records() < 2 * (2 * jobs + table_.Count(JobState::kRunning) + 1)) return {};
+  const int64_t needed = 2 * jobs + table_.Count(JobState::kRunning) + 2;
+  if (journal_.records() < std::max({kSmallJournal, compact_at_, 2 * needed})) return {};
+  compact_at_ = journal_.records() + kSmallJournal;  // should it fail now, not in every turn
   OC_TRY_VOID(journal_.Commit());
   std::vector<Event> events = table_.Compact();
   Event machine;
@@ -125,7 +143,10 @@ Result<void> Engine::CompactIfWorthIt() {
   machine.time_us = clock_.WallUs();
   machine.machine = machine_;
   events.insert(events.begin(), machine);
-  return journal_.Rewrite(events);
+  auto rewritten = journal_.Rewrite(events);
+  // On a full disk the old journal serves on.
+  if (!rewritten && rewritten.error().code == ErrorCode::kUnavailable) return {};
+  return rewritten;
 }
 
 }  // namespace overcap

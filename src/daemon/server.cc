@@ -7,6 +7,7 @@
 #include <climits>
 #include <csignal>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include <utility>
@@ -17,6 +18,14 @@ namespace overcap {
 namespace {
 
 constexpr size_t kMaxConnections = 4096;
+constexpr int64_t kAcceptPauseUs = 100'000;
+
+// Half of what the process may open: the rest is for agents and files.
+size_t ConnectionLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;
+  return std::min<size_t>(kMaxConnections, limit.rlim_cur / 2);
+}
 
 }  // namespace
 
@@ -28,6 +37,7 @@ Server::Server(Engine& engine, Api& api, PosixAgents& agents, const Clock& clock
       clock_(clock),
       listener_(std::move(listener)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      max_connections_(ConnectionLimit()),
       idle_exit_us_(idle_exit_seconds * int64_t{1'000'000}) {}
 
 Result<void> Server::Arm(int fd, uint32_t events, int operation) {
@@ -58,6 +68,7 @@ Result<void> Server::Run() {
     std::array<epoll_event, 128> events;
     const int count = epoll_wait(epoll_.Get(), events.data(), static_cast<int>(events.size()), TimeoutMs());
     if (count < 0 && errno != EINTR) return Fail(ErrnoError(errno, "epoll_wait"));
+    if (connections_.size() < max_connections_) SetAccepting(true);
     for (int i = 0; i < count; ++i) {
       const int fd = events[static_cast<size_t>(i)].data.fd;
       if (fd == listener_.Get()) {
@@ -78,12 +89,20 @@ Result<void> Server::Run() {
   return {};
 }
 
+// At its limit of descriptors the engine stops listening for a while: clients wait, nothing spins.
+void Server::SetAccepting(bool accepting) {
+  if (accepting == accepting_) return;
+  if (Arm(listener_.Get(), accepting ? EPOLLIN : 0u, EPOLL_CTL_MOD)) accepting_ = accepting;
+}
+
 void Server::AcceptAll() {
   while (true) {
+    if (connections_.size() >= max_connections_) return SetAccepting(false);
     auto accepted = AcceptUnix(listener_);
-    if (!accepted || !*accepted) return;
+    if (!accepted) return SetAccepting(false);
+    if (!*accepted) return;
     const auto uid = PeerUid(**accepted);
-    if (!uid || *uid != getuid() || connections_.size() >= kMaxConnections) continue;
+    if (!uid || *uid != getuid()) continue;
     const int fd = (*accepted)->Get();
     if (!Arm(fd, EPOLLIN, EPOLL_CTL_ADD)) continue;
     auto connection = std::make_unique<Connection>();
@@ -121,9 +140,9 @@ void Server::HandleFrames(Connection& connection) {
   }
 }
 
-// Waiters are few beside jobs: one per `wait` on the command line.
+// Waiters are few beside jobs: one per `wait` on the command line; each looks on from the first job that it
+// waits for.
 void Server::AnswerWaiters() {
-  (void)engine_.TakeChanged();
   std::list<Waiter> open = std::exchange(waiters_, {});
   for (auto it = open.begin(); it != open.end();) {
     auto reply = api_.Check(it->wait);
@@ -137,6 +156,7 @@ void Server::AnswerWaiters() {
     connection->second->waiting = false;
     connection->second->replies.push_back(*std::move(reply));
     touched_.push_back(connection->first);
+    HandleFrames(*connection->second);  // what it has sent meanwhile
   }
 }
 
@@ -174,6 +194,7 @@ int Server::TimeoutMs() const {
   for (const Waiter& waiter : waiters_) until = std::min(until, waiter.wait.deadline_us);
   if (engine_.RetryAtUs() != 0) until = std::min(until, engine_.RetryAtUs());
   if (idle_exit_us_ > 0) until = std::min(until, last_busy_us_ + idle_exit_us_);
+  if (!accepting_) until = std::min(until, clock_.MonotonicUs() + kAcceptPauseUs);
   if (until == INT64_MAX) return -1;
   const int64_t left_us = std::max<int64_t>(0, until - clock_.MonotonicUs());
   return static_cast<int>(std::min<int64_t>(INT_MAX, left_us / 1000 + 1));

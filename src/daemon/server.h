@@ -43,6 +43,7 @@ class Server {
   Result<void> Arm(int fd, uint32_t events, int operation);
   Result<void> Prepare();
   void AcceptAll();
+  void SetAccepting(bool accepting);
   void ReadFrom(Connection& connection);
   void HandleFrames(Connection& connection);
   void AnswerWaiters();
@@ -59,6 +60,8 @@ class Server {
   Fd listener_;
   Fd epoll_;
   Fd signals_;
+  size_t max_connections_;
+  bool accepting_ = true;
   int64_t idle_exit_us_;
   int64_t last_busy_us_ = 0;
   bool stop_ = false;

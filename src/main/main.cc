@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds the real objects and hands them over.
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <unistd.h>
 #include <vector>
 
 #include "agent/agent.h"
 #include "agent/spare.h"
+#include "agent/trash.h"
 #include "base/text.h"
 #include "cli/all_commands.h"
 #include "cli/cli.h"
@@ -18,9 +21,10 @@
 namespace overcap {
 namespace {
 
+// "" when it was removed meanwhile; only commands that need it then fail.
 std::string CurrentFolder() {
-  std::string path(4096, '\0');
-  return getcwd(path.data(), path.size()) != nullptr ? std::string(path.c_str()) : "/";
+  const std::unique_ptr<char, void (*)(void*)> path(getcwd(nullptr, 0), std::free);
+  return path ? path.get() : "";
 }
 
 std::string OwnFile() {
@@ -37,6 +41,7 @@ int Finish(const Result<int>& status, cli::Output& out) {
 }
 
 int RunAgentProcess(const std::vector<std::string>& words, cli::Output& out) {
+  if (words.size() == 3 && words[1] == "empty") return Finish(EmptyFolder(words[2]), out);
   if (words.size() > 1 && words[1] == "spare") return Finish(RunSpare({words.begin() + 2, words.end()}), out);
   const auto options = ParseAgentOptions({words.begin() + 1, words.end()});
   return Finish(options ? RunAgent(*options) : Result<int>(Fail(options.error())), out);

@@ -55,7 +55,7 @@ class World {
       case 3:
         return Request([this](const std::string& id) { (void)engine_->Cancel(id, "by the user"); });
       case 4:
-        return Request([this](const std::string& id) { (void)engine_->Hold(id); });
+        return Request([this](const std::string& id) { (void)engine_->Hold({id}); });
       case 5:
         return Request([this](const std::string& id) { (void)engine_->Release(id); });
       case 6:

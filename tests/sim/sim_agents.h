@@ -55,6 +55,7 @@ class SimAgents : public Agents {
   }
   int KillStrays(const SlotName&) override { return 0; }
   void PrepareSpare(const std::string&, const std::string&) override {}
+  void EmptyTrash(const std::string&) override {}
 
   // One step of one agent, drawn from the seed.
   void Step() {

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace overcap {
+
+// `overcap agent empty FOLDER`: removes all that lies in the folder, at low priority.
+Result<int> EmptyFolder(const std::string& folder);
+
+}  // namespace overcap
