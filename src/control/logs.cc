@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "control/array_tasks.h"
 #include "control/log_file.h"
 
 namespace overcap {
@@ -95,40 +96,53 @@ Result<JobRecord> QueryOne(Cluster& cluster, const std::string& id) {
   return std::move(records.front());
 }
 
-bool Wanted(const LogFile& log, int attempt, int task, const std::vector<int>& ranks) {
-  return log.attempt == attempt && log.task == task &&
+bool Wanted(const LogFile& log, int attempt, const std::vector<int>& ranks) {
+  return log.attempt == attempt &&
          (ranks.empty() || std::find(ranks.begin(), ranks.end(), log.rank) != ranks.end());
-}
-
-// Arrays: the first task of which there is a log, unless one was asked for.
-int TaskOf(const JobRecord& record, const LogRequest& request) {
-  if (request.task >= 0 || record.spec.array.empty()) return request.task;
-  int first = -1;
-  for (const LogFile& log : record.logs) {
-    if (log.task >= 0 && (first < 0 || log.task < first)) first = log.task;
-  }
-  return first;
-}
-
-// Arrays keep the log of a task in the attempt in which it ran, which need not be the last.
-int AttemptOf(const JobRecord& record, const LogRequest& request, int task) {
-  if (request.attempt > 0) return request.attempt;
-  if (task < 0) return record.attempt;
-  int last = 0;
-  for (const LogFile& log : record.logs) {
-    if (log.task == task) last = std::max(last, log.attempt);
-  }
-  return last;
 }
 
 std::string WhatThereIs(const JobRecord& record) {
   if (record.attempt == 0) return StrCat("it is ", JobStateName(record.state), " and has not started yet");
   if (!record.spec.array.empty()) {
-    return StrCat("its tasks are ", FormatArraySpec(record.spec.array), ", its attempts 1 to ",
-                  record.attempt);
+    return StrCat("its tasks are ", FormatArraySpec(record.spec.array), "; overcap query --tasks ",
+                  record.spec.id, " shows what became of each");
   }
   return StrCat("it has ranks 0 to ", record.spec.resources.world_size() - 1, " and attempts 1 to ",
                 record.attempt);
+}
+
+std::vector<LogFile> AttemptLogs(const JobRecord& record, const LogRequest& request) {
+  const int attempt = request.attempt > 0 ? request.attempt : record.attempt;
+  std::vector<LogFile> logs;
+  for (const LogFile& log : record.logs) {
+    if (Wanted(log, attempt, request.ranks)) logs.push_back(log);
+  }
+  return logs;
+}
+
+bool IsUnknownTask(const JobRecord& record, const LogRequest& request) {
+  return request.task >= 0 && record.spec.array.PositionOf(request.task) < 0;
+}
+
+// None when that try of the task has not begun.
+std::vector<LogFile> TaskLogs(const JobRecord& record, const LogRequest& request) {
+  const int task = request.task >= 0 ? request.task : DefaultTask(record);
+  const int last = LastTry(record, task);
+  LogFile log{request.attempt > 0 ? request.attempt : last, 0, task, ""};
+  std::vector<LogFile> logs;
+  if (log.attempt == 0 || log.attempt > last) return logs;
+  for (; log.rank < record.spec.resources.world_size(); ++log.rank) {
+    log.path = TaskLogPath(record, task, log.attempt, log.rank);
+    if (Wanted(log, log.attempt, request.ranks)) logs.push_back(log);
+  }
+  return logs;
+}
+
+// The attempt to show now, of a task of an array its try; 0: none is there yet.
+int AttemptNow(const JobRecord& record, const LogRequest& request) {
+  const int last = record.spec.array.empty() ? record.attempt : LastTry(record, request.task);
+  if (request.attempt == 0) return last;
+  return last >= request.attempt ? request.attempt : 0;
 }
 
 }  // namespace
@@ -138,12 +152,9 @@ void SleepFor(int64_t milliseconds) {
 }
 
 Result<std::vector<LogFile>> SelectLogs(const JobRecord& record, const LogRequest& request) {
-  const int task = TaskOf(record, request);
-  const int attempt = AttemptOf(record, request, task);
   std::vector<LogFile> logs;
-  for (const LogFile& log : record.logs) {
-    if (Wanted(log, attempt, task, request.ranks)) logs.push_back(log);
-  }
+  if (!IsUnknownTask(record, request))
+    logs = record.spec.array.empty() ? AttemptLogs(record, request) : TaskLogs(record, request);
   std::sort(logs.begin(), logs.end(), [](const LogFile& a, const LogFile& b) { return a.rank < b.rank; });
   if (logs.empty() || logs.size() < request.ranks.size()) {
     return Fail(ErrorCode::kNotFound, StrCat("job '", record.spec.id, "' has no such log"),
@@ -164,23 +175,23 @@ Result<void> PrintLogs(const JobRecord& record, const LogRequest& request, const
 
 Result<JobRecord> FollowLogs(Cluster& cluster, const std::string& id, const LogRequest& request,
                              const LogSink& sink, const std::function<void(int attempt)>& on_attempt,
-                             const LogPause& pause) {
+                             const LogPause& pause, const LogWaiting& waiting) {
+  LogRequest wanted = request;
   std::deque<LogStream> streams;
-  int shown = 0;  // the attempt that the streams are of
+  int shown = 0;  // the attempt (of a task: the try) that the streams are of
   int64_t pause_ms = 1;
   while (true) {
     OC_TRY(record, QueryOne(cluster, id));
-    const int attempt = request.attempt > 0 ? request.attempt : record.attempt;
-    if (attempt > shown && record.attempt >= attempt) {
+    if (wanted.task < 0 && record.attempt > 0) wanted.task = DefaultTask(record);
+    const int attempt = AttemptNow(record, wanted);
+    const bool named = request.task >= 0 || request.attempt > 0;
+    const bool never = named && shown == 0 && record.attempt > 0 && IsFinal(record.state);
+    if (attempt > shown || never || IsUnknownTask(record, wanted)) {
       OC_TRY_VOID(Drain(streams, sink));
-      auto opened = OpenStreams(record, request);
-      if (opened) {
-        streams = std::move(*opened);
-        if (shown > 0) on_attempt(attempt);
-        shown = attempt;
-      } else if (record.spec.array.empty() || IsFinal(record.state)) {
-        return Fail(std::move(opened).error());
-      }  // else: no task has a log yet
+      OC_TRY(opened, OpenStreams(record, wanted));
+      streams = std::move(opened);
+      if (shown > 0) on_attempt(attempt);
+      shown = attempt;
     }
     OC_TRY(any, PumpAll(streams, sink));
     if (IsFinal(record.state)) {
@@ -188,8 +199,9 @@ Result<JobRecord> FollowLogs(Cluster& cluster, const std::string& id, const LogR
       return record;
     }
     sink("");  // what was shown should be seen before the pause
+    if (waiting && record.state != JobState::kRunning) waiting(record);
     if (record.attempt == 0) {
-      OC_TRY_VOID(cluster.Wait({id}, WaitUntil::kStarted, 60));
+      OC_TRY_VOID(cluster.Wait({id}, WaitUntil::kStarted, waiting ? 1 : 60));
       continue;
     }
     pause_ms = any ? 1 : std::min(kLongestPauseMs, pause_ms * 2);

@@ -174,12 +174,13 @@ size_t AgentReportReader::Feed(std::string_view bytes) {
   return taken;
 }
 
-TaskResult* AgentReportReader::Task(int task, int attempt) {
+TaskResult* AgentReportReader::Task(int task, int attempt, int64_t at_us) {
   const auto [place, is_new] = task_places_.try_emplace(task, report_.tasks.size());
-  if (is_new) report_.tasks.push_back({task, attempt, {}});
+  if (is_new) report_.tasks.push_back({task, attempt, {}, at_us});
   TaskResult* result = &report_.tasks[place->second];
   if (attempt < result->attempt) return nullptr;
   result->attempt = attempt;
+  result->last_us = at_us;
   return result;
 }
 
@@ -194,10 +195,10 @@ void AgentReportReader::TakeLine(std::string_view text) {
   }
   report_.last_us = std::max(report_.last_us, line.t);
   if (line.event == "task_start") {
-    if (TaskResult* task = Task(line.task, line.attempt))
+    if (TaskResult* task = Task(line.task, line.attempt, line.t))
       task->ending = Ending{JobState::kRunning, -1, 0, -1, {}};
   } else if (line.event == "task_end") {
-    if (TaskResult* task = Task(line.task, line.attempt)) task->ending = EndingOf(&line);
+    if (TaskResult* task = Task(line.task, line.attempt, line.t)) task->ending = EndingOf(&line);
   } else if (line.event == "rank_end") {
     report_.rank_ends.push_back({line.rank, line.exit_status, line.signal, line.t});
   } else if (line.event == "claimed") {

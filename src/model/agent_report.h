@@ -38,7 +38,8 @@ struct RankEnd {
 struct TaskResult {
   int task = 0;
   int attempt = 1;  // `try` of the lines
-  Ending ending;
+  Ending ending = {};
+  int64_t last_us = 0;  // of its latest line
   bool operator==(const TaskResult&) const = default;
 };
 
@@ -69,7 +70,7 @@ class AgentReportReader {
 
  private:
   void TakeLine(std::string_view line);
-  TaskResult* Task(int task, int attempt);
+  TaskResult* Task(int task, int attempt, int64_t at_us);
 
   AgentReport report_;
   std::unordered_map<int, size_t> task_places_;

@@ -39,7 +39,7 @@ TEST(AgentReportTest, EveryLineComesBack) {
 TEST(AgentReportTest, ATaskHasTheResultOfItsLatestTry) {
   const AgentReport report = ParseAgentReport(ArrayReport());
   EXPECT_EQ(report.tasks,
-            (std::vector<TaskResult>{{17, 2, {JobState::kRunning, -1, 0, -1, ""}}, {3, 1, kGood}}));
+            (std::vector<TaskResult>{{17, 2, {JobState::kRunning, -1, 0, -1, ""}, 6}, {3, 1, kGood, 5}}));
   EXPECT_FALSE(report.end);
 }
 
@@ -100,7 +100,7 @@ TEST(AgentReportTest, TwentyThousandTasksAreAllThere) {
   for (int task = 0; task < 20000; ++task) text += TaskStartLine(1, task, 1) + TaskEndLine(2, task, 1, kGood);
   const AgentReport report = ParseAgentReport(text);
   ASSERT_EQ(report.tasks.size(), 20000u);
-  EXPECT_EQ(report.tasks[19999], (TaskResult{19999, 1, kGood}));
+  EXPECT_EQ(report.tasks[19999], (TaskResult{19999, 1, kGood, 2}));
 }
 
 }  // namespace

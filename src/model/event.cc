@@ -129,6 +129,7 @@ Event ReadEvent(const Json& json, const KindRow& row) {
   if (row.reason) event.reason = std::move(reason);
   if (row.tasks) ReadTasks(json, &event.tasks);
   if (row.progress) ReadProgress(json, &event.progress);
+  if (row.progress) event.gpus = json.value("gpus", std::vector<int>());
   return event;
 }
 
@@ -152,6 +153,7 @@ std::string EventToJson(const Event& event, bool with_id) {
   if (row.reason && !row.ending && !event.reason.empty()) out.Field("reason", event.reason);
   if (row.tasks) WriteTasks(&out, event.tasks);
   if (row.progress) WriteProgress(&out, event.progress);
+  if (row.progress && !event.gpus.empty()) WriteInts(&out, "gpus", event.gpus);
   if (event.kind == EventKind::kMachine) out.Key("machine").Raw(MachineToJson(event.machine));
   if (event.kind == EventKind::kSubmitted) out.Key("spec").Raw(SpecToJson(event.spec));
   out.EndObject();

@@ -27,7 +27,7 @@ enum class EventKind {
   kEnded,      // ending
   kRemoved,
   kMachine,  // machine; no id
-  kState,    // after compaction: everything that is not in the spec
+  kState,    // after compaction: everything that is not in the spec; gpus: those of the last attempt
 };
 std::string_view EventKindName(EventKind kind);
 

@@ -36,7 +36,7 @@ std::vector<Event> OneOfEachKind() {
   ended.ending = SomeEnding();
   Event state = Full(EventKind::kState);
   state.ending = SomeEnding(), state.reason = "killed";
-  state.progress = {2, 1, 1, 4, true, 77, 99};
+  state.progress = {2, 1, 1, 4, true, 77, 99}, state.gpus = {1, 3};
   Event machine;
   machine.kind = EventKind::kMachine;
   machine.machine = {"host", 4, 1 << 30, {{0, "a40", "", 5}}, true};

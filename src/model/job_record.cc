@@ -79,7 +79,20 @@ void WriteTasks(JsonWriter* out, const JobRecord& record) {
   out->Field("succeeded", tasks.succeeded)
       .Field("failed", tasks.failed)
       .Field("lost", tasks.lost)
+      .Field("not_run", tasks.not_run)
       .EndObject();
+}
+
+void WriteFailedTasks(JsonWriter* out, const JobRecord& record) {
+  NumberUnless(out, "first_failed_task", record.first_failed_task, -1);
+  out->Key("failed_tasks");
+  if (!record.failed_tasks) {
+    out->Null();
+    return;
+  }
+  out->BeginArray();
+  for (const TaskResult& task : *record.failed_tasks) out->Raw(TaskToJson(task, {}));
+  out->EndArray();
 }
 
 void WriteTimes(JsonWriter* out, const JobRecord& record, int64_t now_us) {
@@ -190,7 +203,31 @@ void ReadTasks(FieldReader* reader, JobRecord* record) {
   counts.Read("succeeded", &record->tasks.succeeded);
   counts.Read("failed", &record->tasks.failed);
   counts.Read("lost", &record->tasks.lost);
+  counts.Read("not_run", &record->tasks.not_run);
   reader->Take(counts.Check());
+}
+
+void ReadFailedTasks(FieldReader* reader, JobRecord* record) {
+  reader->Read("first_failed_task", &record->first_failed_task);
+  const Json* items = reader->Array("failed_tasks");
+  if (items == nullptr) return;
+  record->failed_tasks.emplace();
+  for (const Json& item : *items) {
+    if (!item.is_object()) return reader->Bad("failed_tasks", "array of objects");
+    FieldReader fields(item, "failed_tasks of the job record");
+    TaskResult task;
+    std::string state;
+    fields.Read("task", &task.task);
+    fields.Read("try", &task.attempt);
+    fields.Read("state", &state);
+    fields.Read("exit_status", &task.ending.exit_status);
+    fields.Read("signal", &task.ending.signal);
+    fields.Read("first_failed_rank", &task.ending.first_failed_rank);
+    fields.Read("reason", &task.ending.reason);
+    reader->Take(fields.Check());
+    task.ending.state = JobStateFromName(state).value_or(JobState::kUnknown);
+    record->failed_tasks->push_back(std::move(task));
+  }
 }
 
 void ReadLogs(FieldReader* reader, std::vector<LogFile>* logs) {
@@ -211,6 +248,20 @@ void ReadLogs(FieldReader* reader, std::vector<LogFile>* logs) {
 
 }  // namespace
 
+std::string TaskToJson(const TaskResult& task, std::string_view log) {
+  const Ending& ending = task.ending;
+  JsonWriter out;
+  out.BeginObject().Field("task", task.task);
+  out.Field("state", ending.state == JobState::kUnknown ? "not_run" : JobStateName(ending.state));
+  out.Field("try", task.attempt);
+  NumberUnless(&out, "exit_status", ending.exit_status, -1);
+  NumberUnless(&out, "signal", ending.signal, 0);
+  NumberUnless(&out, "first_failed_rank", ending.first_failed_rank, -1);
+  TextOrNull(&out, "reason", ending.reason);
+  if (!log.empty()) WriteBytes(&out, "log", log);
+  return out.EndObject().Take();
+}
+
 std::string RecordToJson(const JobRecord& record, int64_t now_us) {
   const JobSpec& spec = record.spec;
   JsonWriter out;
@@ -223,6 +274,7 @@ std::string RecordToJson(const JobRecord& record, int64_t now_us) {
   WriteStrings(&out, "command", spec.command);
   WriteResources(&out, spec.resources);
   WriteTasks(&out, record);
+  WriteFailedTasks(&out, record);
   TextOrNull(&out, "snapshot", spec.snapshot);
   TextOrNull(&out, "source", spec.source);
   TextOrNull(&out, "workdir", spec.workdir);
@@ -244,6 +296,7 @@ Result<JobRecord> RecordFromJson(std::string_view json) {
   ReadSpec(&reader, &record.spec);
   ReadResources(&reader, &record.spec.resources);
   ReadTasks(&reader, &record);
+  ReadFailedTasks(&reader, &record);
   ReadLogs(&reader, &record.logs);
   OC_TRY_VOID(reader.Check());
   return record;

@@ -3,18 +3,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "model/agent_report.h"
 #include "model/job_spec.h"
 #include "model/job_state.h"
 
 namespace overcap {
 
 struct LogFile {
-  int attempt = 1;
+  int attempt = 1;  // arrays: the task's try
   int rank = 0;
   int task = -1;  // -1: not an array
   std::string path;
@@ -23,6 +25,7 @@ struct LogFile {
 
 struct TaskCounts {
   int total = 0, queued = 0, running = 0, succeeded = 0, failed = 0, lost = 0;
+  int not_run = 0;  // of an array that has ended: never begun
   bool operator==(const TaskCounts&) const = default;
 };
 
@@ -39,10 +42,15 @@ struct JobRecord {
   int64_t started_us = 0, ended_us = 0;  // 0: not yet
   std::vector<int> gpu_indices;
   TaskCounts tasks;
+  std::optional<std::vector<TaskResult>> failed_tasks;  // arrays, in `query`: by index; not all of very many
+  int first_failed_task = -1;                           // in time; -1: none, or not asked for
   std::string dir;
   std::vector<LogFile> logs;
   bool operator==(const JobRecord&) const = default;
 };
+
+// One task of an array, with the path of its log where there is one; kUnknown is written as "not_run".
+std::string TaskToJson(const TaskResult& task, std::string_view log);
 
 // `now_us` is for elapsed_s of a job that still runs.
 std::string RecordToJson(const JobRecord& record, int64_t now_us);

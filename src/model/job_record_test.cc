@@ -36,6 +36,10 @@ JobSpec AnySpec() {
   return spec;
 }
 
+Ending AnyEnding() {
+  return {static_cast<JobState>(*rc::gen::inRange(0, 9)), *Small(), *Small(), *Small(), *Bytes()};
+}
+
 JobRecord AnyRecord() {
   JobRecord record;
   record.spec = AnySpec();
@@ -50,7 +54,10 @@ JobRecord AnyRecord() {
   record.started_us = *Time();
   record.ended_us = *Time();
   record.gpu_indices = *rc::gen::container<std::vector<int>>(Small());
-  if (!record.spec.array.empty()) record.tasks = {*Small(), *Small(), *Small(), *Small(), *Small(), *Small()};
+  if (!record.spec.array.empty())
+    record.tasks = {*Small(), *Small(), *Small(), *Small(), *Small(), *Small(), *Small()};
+  record.first_failed_task = *Small();
+  if (*rc::gen::arbitrary<bool>()) record.failed_tasks = {{*Small(), *Small(), AnyEnding()}};
   record.dir = *Bytes();
   if (*rc::gen::arbitrary<bool>()) record.logs = {{1, 2, -1, *Bytes()}, {3, 4, 5, *Bytes()}};
   return record;
@@ -80,7 +87,7 @@ TEST(JobRecordTest, AQueuedJobHasNullsWhereThereIsNoValueYet) {
       R"({"id":"ann_1_00000000","cluster":"local","user":"ann","name":null,"state":"queued","reason":null,)"
       R"("attempt":0,"exit_status":null,"signal":null,"first_failed_rank":null,"command":["true","a  b"],)"
       R"("gpus":0,"nodes":1,"ranks_per_node":1,"cpus":null,"mem_bytes":null,"time_seconds":null,)"
-      R"("gpu_type":null,"array":null,"tasks":null,"snapshot":null,"source":null,"workdir":null,)"
+      R"("gpu_type":null,"array":null,"tasks":null,"first_failed_task":null,"failed_tasks":null,"snapshot":null,"source":null,"workdir":null,)"
       R"("submitted":"1970-01-01T00:00:01.000000Z","started":null,"ended":null,"elapsed_s":null,)"
       R"("dir":"/r/jobs/ann_1_00000000","logs":[],"after":[],"resubmit_of":null,"priority":0,"restarts":0,)"
       R"("gpu_indices":[]})");
@@ -91,12 +98,16 @@ TEST(JobRecordTest, AnArrayHasTaskCountsAndLogsWithTheirTask) {
   record.spec.array = *ParseArraySpec("0-9%2");
   record.state = JobState::kRunning;
   record.started_us = 1'000'000;
-  record.tasks = {10, 5, 2, 2, 1, 0};
+  record.tasks = {10, 5, 2, 2, 1, 0, 0};
+  record.first_failed_task = 4;
+  record.failed_tasks = {{4, 2, {JobState::kFailed, 137, 9, 1, ""}}};
   record.logs = {{1, 0, 7, "/x/task-7.rank-0.log"}};
   const std::string json = RecordToJson(record, 3'500'000);
   EXPECT_NE(
       json.find(
-          R"("array":"0-9%2","tasks":{"total":10,"queued":5,"running":2,"succeeded":2,"failed":1,"lost":0})"),
+          R"("array":"0-9%2","tasks":{"total":10,"queued":5,"running":2,"succeeded":2,"failed":1,"lost":0,"not_run":0},)"
+          R"("first_failed_task":4,"failed_tasks":[{"task":4,"state":"failed","try":2,"exit_status":137,"signal":9,)"
+          R"("first_failed_rank":1,"reason":null}])"),
       std::string::npos);
   EXPECT_NE(json.find(R"("logs":[{"attempt":1,"rank":0,"task":7,"path":"/x/task-7.rank-0.log"}])"),
             std::string::npos);
@@ -121,7 +132,8 @@ TEST(JobRecordTest, WhatIsNoRecordIsAnError) {
   for (const char* text :
        {"", "[]", R"({"state":1})", R"({"started":"yesterday"})", R"({"started":"2026-02-30T00:00:00Z"})",
         R"({"tasks":[]})", R"({"logs":[1]})", R"({"logs":[{"rank":"x"}]})", R"({"gpu_indices":["a"]})",
-        R"({"array":"x"})", R"({"gpus":1e99})"}) {
+        R"({"array":"x"})", R"({"failed_tasks":[1]})", R"({"failed_tasks":[{"task":"x"}]})",
+        R"({"gpus":1e99})"}) {
     EXPECT_FALSE(RecordFromJson(text)) << text;
   }
 }

@@ -34,7 +34,7 @@ class Array(Rig):
         self.assertEqual(sorted(row[0] for row in ran), list(range(200)))
         self.assertEqual(job["state"], "failed")
         self.assertEqual(job["array"], "0-199%4")
-        counts = {"total": 200, "queued": 0, "running": 0, "succeeded": 198, "failed": 2, "lost": 0}
+        counts = {"total": 200, "queued": 0, "running": 0, "succeeded": 198, "failed": 2, "lost": 0, "not_run": 0}
         self.assertEqual(job["tasks"], counts)
         edges = sorted([(start, 1) for _, start, _, _ in ran] + [(end, -1) for _, _, end, _ in ran])
         now = most = 0
@@ -86,6 +86,64 @@ class Array(Rig):
         self.ok("abort", job_id)
         self.assertEqual(self.ended(job_id)["state"], "cancelled")
         self.assertEqual(len((self.facts / "ran").read_text().split()), 2)
+        self.assertEqual([self.job(job_id)["tasks"][name] for name in ("queued", "not_run")], [0, 98])
+        text = self.ok("query", job_id).out
+        self.assertIn("2 cancelled, 98 not run", text)
+        self.assertNotIn("failed", text)
+        states = [task["state"] for task in self.ok("query", "--tasks", "--json", job_id).json()]
+        self.assertEqual(states, 2 * ["cancelled"] + 98 * ["not_run"])
+
+    def test_an_array_that_was_cancelled_before_it_began_has_run_nothing(self):
+        job_id = self.submit("--hold", "--array", "0-2", "true")
+        self.assertIn("none yet", self.ok("query", job_id).out)
+        self.ok("abort", job_id)
+        text = self.ok("query", job_id).out
+        self.assertIn("3 tasks, 3 not run", text)
+        self.assertRegex(text, r"attempt +none\n")
+
+    def test_the_failed_task_is_found(self):
+        job_id = self.run_job("--array", "0-9%1", *shell(
+            'echo "out $OVERCAP_TASK_ID"; case $OVERCAP_TASK_ID in 4) exit 3;; 7) kill -9 $$;; esac'))["id"]
+        job = self.job(job_id)
+        self.assertEqual(job["first_failed_task"], 4)
+        failed = [(task["task"], task["exit_status"], task["signal"], task["try"]) for task in job["failed_tasks"]]
+        self.assertEqual(failed, [(4, 3, None, 1), (7, 137, 9, 1)])
+        text = self.ok("query", job_id).out
+        for words in ("task 4 failed first: exit status 3", "8 succeeded, 2 failed", "4, 7", "out 4",
+                      job["dir"] + "/attempt-1/task-*.rank-*.log"):
+            self.assertIn(words, text)
+        self.assertNotIn("out 0", text)
+        self.assertLess(text.count("\n"), 25)
+        shown = self.ok("logs", job_id)
+        self.assertEqual(shown.out, "out 4\n")
+        self.assertIn("task 4", shown.err)
+        self.assertEqual(self.ok("logs", "--task", "7", job_id).out, "out 7\n")
+        self.assertEqual(self.overcap("logs", "-f", "--task", "2", job_id).out, "out 2\n")
+        self.refused("logs", "--task", "10", job_id, status=3, says="0-9%1")
+        tasks = self.ok("query", "--tasks", "--json", job_id).json()
+        self.assertEqual([task["task"] for task in tasks], list(range(10)))
+        self.assertEqual([task["state"] for task in tasks if task["task"] in (4, 7)], ["failed", "failed"])
+        for task in tasks:
+            with open(task["log"], encoding="utf-8") as f:
+                self.assertEqual(f.read(), f"out {task['task']}\n")
+        table = self.ok("query", "--tasks", job_id).out.splitlines()
+        self.assertEqual(len(table), 11)
+        self.assertEqual(table[5].split()[:4], ["4", "failed", "1", "3"])
+
+    def test_each_try_of_a_task_has_its_own_log(self):
+        script = 'echo "try $OVERCAP_TASK_TRY"; [ $OVERCAP_TASK_ID$OVERCAP_TASK_TRY != 11 ]'
+        job_id = self.run_job("--max-restarts", "2", "--array", "0-2", *shell(script))["id"]
+        self.assertEqual(self.ok("logs", "--task", "1", job_id).out, "try 2\n")
+        self.assertEqual(self.ok("logs", "--task", "1", "--attempt", "1", job_id).out, "try 1\n")
+        self.refused("logs", "--task", "1", "--attempt", "3", job_id, status=3)
+        self.assertEqual(self.ok("logs", job_id).out, "try 1\n")
+        logs = [(log["task"], log["attempt"]) for log in self.job(job_id)["logs"]]
+        self.assertEqual(logs, [(0, 1), (1, 1), (1, 2), (2, 1)])
+        tries = [task["try"] for task in self.ok("query", "--tasks", "--json", job_id).json()]
+        self.assertEqual(tries, [1, 2, 1])
+
+    def test_the_tasks_of_a_plain_job_are_refused(self):
+        self.refused("query", "--tasks", self.submit("true"), says="no array")
 
     def test_a_killed_engine_in_the_middle_runs_no_task_twice(self):
         job_id = self.submit("--array", "0-99%3", *shell('echo $OVERCAP_TASK_ID >> "$FACTS/ran"; sleep 0.01'))
@@ -104,6 +162,8 @@ class Array(Rig):
         self.assertEqual(sorted(ran, key=int), [str(task) for task in range(20)])
         self.assertNotEqual(job["state"], "succeeded")
         self.assertEqual((job["tasks"]["succeeded"], job["tasks"]["lost"]), (19, 1))
+        self.assertEqual([(task["task"], task["state"]) for task in job["failed_tasks"]], [(5, "lost")])
+        self.assertIn("task 5 was lost", self.ok("query", job["id"]).out)
 
     def test_with_requeue_a_lost_task_runs_again(self):
         script = shell('echo "$OVERCAP_TASK_ID" >> "$FACTS/ran"; '
@@ -112,6 +172,7 @@ class Array(Rig):
         ran = (self.facts / "ran").read_text().split()
         self.assertEqual(sorted(ran, key=int), sorted([str(task) for task in range(20)] + ["5"], key=int))
         self.assertEqual((job["state"], job["tasks"]["succeeded"]), ("succeeded", 20))
+        self.assertEqual((job["first_failed_task"], job["failed_tasks"]), (None, []))
 
 
 if __name__ == "__main__":

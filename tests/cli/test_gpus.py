@@ -25,9 +25,11 @@ class Gpus(Rig):
         seen = [int(word) for word in self.fact("gpus").split(",")]
         self.assertEqual(sorted(self.job(job_id)["gpu_indices"]), seen)
         self.open_gate()
+        self.assertEqual(sorted(self.ended(job_id)["gpu_indices"]), seen, "those that it had")
+        self.assertIn("had GPU", self.ok("query", job_id).out)
 
     def test_a_job_without_gpus_sees_none(self):
-        job = self.run_job(*shell('echo "[${CUDA_VISIBLE_DEVICES-unset}]"'))
+        job = self.run_job("-n", "0", *shell('echo "[${CUDA_VISIBLE_DEVICES-unset}]"'))
         self.assertEqual(self.log(job["id"]), b"[]\n")
 
     def test_by_default_there_is_one_rank_per_gpu(self):

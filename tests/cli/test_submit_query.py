@@ -8,8 +8,8 @@ from overcap_rig import JOB_ID, Rig, main, python, shell
 
 # The fields that docs/formats/api.md promises for every job.
 FIELDS = """id cluster user name state reason attempt exit_status signal first_failed_rank command gpus nodes
-ranks_per_node cpus mem_bytes time_seconds gpu_type array tasks snapshot source workdir submitted started ended
-elapsed_s dir logs after resubmit_of priority restarts gpu_indices""".split()
+ranks_per_node cpus mem_bytes time_seconds gpu_type array tasks first_failed_task failed_tasks snapshot
+source workdir submitted started ended elapsed_s dir logs after resubmit_of priority restarts gpu_indices""".split()
 
 
 class FirstJob(Rig):

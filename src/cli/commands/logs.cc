@@ -6,6 +6,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/follow_job.h"
 #include "cli/commands/job_words.h"
+#include "control/array_tasks.h"
 
 namespace overcap::cli {
 namespace {
@@ -15,9 +16,9 @@ constexpr int kMost = 1'000'000'000;
 constexpr Flag kFlags[] = {
     {"--follow", "-f", "", "go on until the job has ended"},
     {"--rank", "-r", "RANKS", "0, 0,2 or all; rank 0 by default"},
-    {"--attempt", "", "N", "of that attempt; the last by default"},
+    {"--attempt", "", "N", "of that attempt (of a task: that try); the last by default"},
     {"--tail", "", "N", "only the last N lines"},
-    {"--task", "", "T", "of that task of an array"},
+    {"--task", "", "T", "of that task of an array; the first that failed by default"},
 };
 
 Result<std::vector<int>> ReadRanks(const Args& args) {
@@ -48,6 +49,16 @@ Result<LogRequest> ReadRequest(const Args& args) {
   return request;
 }
 
+// An array has many logs: one is shown, and the user is told whose it is.
+void ChooseTask(World& world, JobRecord* record, LogRequest* request) {
+  if (request->task >= 0 || record->spec.array.empty() || record->attempt == 0) return;
+  AddFailedTasks(record);
+  request->task = DefaultTask(*record);
+  const bool failed = request->task == record->first_failed_task;
+  world.out().Note(StrCat("task ", request->task, failed ? ", which failed first" : ", the first",
+                          "; --task T shows another one"));
+}
+
 // With --json: where the logs are, not what they say.
 Result<int> PrintPlaces(World& world, const JobRecord& record, const LogRequest& request) {
   OC_TRY(logs, SelectLogs(record, request));
@@ -66,7 +77,8 @@ Result<int> Run(World& world, const Args& args) {
   OC_TRY(request, ReadRequest(args));
   OC_TRY(jobs, ResolveJobs(world, args.words()));
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
-  const JobRecord& record = records.front();
+  JobRecord& record = records.front();
+  ChooseTask(world, &record, &request);
   if (world.out().json()) return PrintPlaces(world, record, request);
   if (args.Has("--follow")) return FollowJob(world, *jobs.cluster, record.spec.id, request);
   OC_TRY_VOID(PrintLogs(record, request, [&](std::string_view bytes) { world.out().Write(bytes); }));

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/job_words.h"
+#include "cli/table.h"
+#include "control/array_tasks.h"
 #include "control/job_exit_status.h"
 #include "control/job_text.h"
 #include "control/log_file.h"
@@ -14,6 +19,11 @@ namespace {
 constexpr int64_t kTailLines = 100;
 constexpr int64_t kTailBytes = 1 << 20;
 constexpr size_t kMostPaths = 20;
+constexpr size_t kMostTasks = 20;
+
+constexpr Flag kFlags[] = {
+    {"--tasks", "", "", "what became of each task of an array"},
+};
 
 constexpr std::string_view kAliases[] = {"q"};
 
@@ -23,20 +33,13 @@ void Fact(Output& out, std::string_view word, std::string_view value) {
 }
 
 std::string AttemptText(const JobRecord& record) {
-  if (record.attempt == 0) return "none yet";
+  if (record.attempt == 0) return IsFinal(record.state) ? "none" : "none yet";
   return StrCat(record.attempt, record.restarts > 0 ? StrCat(" (", record.restarts, " restarts)") : "");
 }
 
-std::string TasksText(const JobRecord& record) {
-  if (record.spec.array.empty()) return {};
-  const TaskCounts& tasks = record.tasks;
-  return StrCat(FormatArraySpec(record.spec.array), ": ", tasks.total, " tasks, ", tasks.queued, " queued, ",
-                tasks.running, " running, ", tasks.succeeded, " succeeded, ", tasks.failed, " failed, ",
-                tasks.lost, " lost");
-}
-
 std::string FailureText(const JobRecord& record) {
-  if (record.first_failed_rank < 0) return {};
+  if (!record.spec.array.empty()) return FirstFailedTaskLine(record);
+  if (record.first_failed_rank < 0 || record.state == JobState::kCancelled) return {};
   return StrCat("rank ", record.first_failed_rank, " failed first: ", EndingText(record));
 }
 
@@ -49,7 +52,8 @@ void PrintFacts(World& world, const JobRecord& record) {
   Fact(out, "state", out.Paint(StateStyle(record.state), StateText(record, world.clock().WallUs())));
   Fact(out, "failure", FailureText(record));
   Fact(out, "attempt", AttemptText(record));
-  Fact(out, "tasks", TasksText(record));
+  Fact(out, "tasks", TasksLine(record));
+  Fact(out, "failed", FailedTasksLine(record, kMostTasks));
   Fact(out, "command", ShellJoin(spec.command));
   Fact(out, "resources", ResourcesLine(record));
   Fact(out, "code", spec.snapshot.empty() ? "" : StrCat(spec.snapshot, " of ", spec.source));
@@ -64,7 +68,8 @@ void PrintFacts(World& world, const JobRecord& record) {
 // The rank whose end the user wants to read: the one that failed first, else rank 0.
 void PrintTail(Output& out, const JobRecord& record) {
   LogRequest request;
-  request.ranks = {record.first_failed_rank > 0 ? record.first_failed_rank : 0};
+  const TaskResult* task = FirstFailedTask(record);
+  request.ranks = {std::max(0, task == nullptr ? record.first_failed_rank : task->ending.first_failed_rank)};
   const auto logs = SelectLogs(record, request);
   if (!logs) return;
   const LogFile& log = logs->front();
@@ -81,8 +86,10 @@ void PrintTail(Output& out, const JobRecord& record) {
 }
 
 void PrintLogPaths(Output& out, const JobRecord& record) {
-  if (record.logs.empty()) return;
+  const bool array = !record.spec.array.empty();
+  if (array ? record.attempt == 0 : record.logs.empty()) return;
   out.Line(out.Paint(Style::kDim, "--- logs ---"));
+  if (array) return out.Line(record.dir + "/attempt-1/task-*.rank-*.log");
   const bool all = record.logs.size() <= kMostPaths || !out.terminal().out_is_terminal;
   const size_t shown = all ? record.logs.size() : kMostPaths;
   for (size_t i = 0; i < shown; ++i) out.Line(record.logs[i].path);
@@ -95,8 +102,57 @@ void PrintJob(World& world, const JobRecord& record) {
   PrintLogPaths(world.out(), record);
 }
 
+std::string LogOf(const TaskResult& task, const JobRecord& record) {
+  if (task.attempt == 0) return {};
+  return TaskLogPath(record, task.task, task.attempt, std::max(0, task.ending.first_failed_rank));
+}
+
+void PrintTaskTable(Output& out, const JobRecord& record, const ArrayTasks& tasks) {
+  Table table({{"TASK", true}, {"STATE"}, {"TRY", true}, {"EXIT", true}, {"LOG", false, true}});
+  for (const TaskResult& task : tasks.tasks) {
+    const Ending& ending = task.ending;
+    const std::string state(ending.state == JobState::kUnknown ? "not run" : JobStateName(ending.state));
+    table.AddRow({StrCat(task.task), state, task.attempt == 0 ? "" : StrCat(task.attempt),
+                  ending.exit_status < 0 ? "" : StrCat(ending.exit_status), LogOf(task, record)},
+                 {Style::kPlain, StateStyle(ending.state)});
+  }
+  out.Print(table);
+}
+
+Result<int> PrintTasks(World& world, const JobRecord& record) {
+  if (record.spec.array.empty()) {
+    return Fail(ErrorCode::kUsage, StrCat("--tasks: job '", record.spec.id, "' is no array"),
+                StrCat("overcap query ", record.spec.id, " shows all about it"));
+  }
+  const ArrayTasks tasks = ReadArrayTasks(record);
+  if (!world.out().json()) {
+    PrintTaskTable(world.out(), record, tasks);
+    return 0;
+  }
+  JsonWriter json;
+  json.BeginArray();
+  for (const TaskResult& task : tasks.tasks) json.Raw(TaskToJson(task, LogOf(task, record)));
+  world.out().Json(json.EndArray().Text());
+  return 0;
+}
+
+// What the cluster leaves to be read from the job's folder; the paths of a big array only where all are
+// wanted.
+void AddDetails(World& world, std::vector<JobRecord>* records) {
+  for (JobRecord& record : *records) {
+    if (record.spec.array.empty()) continue;
+    AddFailedTasks(&record);
+    if (world.out().json()) record.logs = ListTaskLogs(record);
+  }
+}
+
 Result<int> Run(World& world, const Args& args) {
+  const bool tasks = args.Has("--tasks");
+  if (tasks && args.words().size() > 1)
+    return Fail(ErrorCode::kUsage, "--tasks shows the tasks of one job", "name one JOB");
   OC_TRY(records, QueryJobs(world, args.words()));
+  if (tasks) return PrintTasks(world, records.front());
+  AddDetails(world, &records);
   if (world.out().json()) {
     if (args.words().size() == 1) {
       PrintRecordJson(world, records.front());
@@ -118,7 +174,8 @@ constinit const Command kQuery = {
     .name = "query",
     .aliases = kAliases,
     .summary = "all about a job: state, resources, last lines, where its logs are",
-    .usage = "JOB...",
+    .usage = "[--tasks] JOB...",
+    .flags = kFlags,
     .min_words = 1,
     .run = Run,
     .job_words = true,
