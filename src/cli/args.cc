@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/text.h"
 
@@ -75,7 +76,8 @@ class LineReader {
  private:
   Result<void> ReadFlag();
   Result<void> ReadShortSwitches(std::string_view letters);
-  void Store(const Flag& flag, std::string_view value);
+  Result<void> StoreChecked(const Flag& flag, std::string_view typed, std::string_view value);
+  void Store(const Flag& flag, std::string_view typed, std::string_view value);
   Result<void> CheckWords() const;
 
   std::span<const std::string> words_;
@@ -125,11 +127,11 @@ Result<void> LineReader::ReadFlag() {
   }
   ++at_;
   if (flag->value.empty()) {
-    Store(*flag, "");
+    Store(*flag, word.name, "");
   } else if (word.rest) {
-    Store(*flag, *word.rest);
+    return StoreChecked(*flag, word.name, *word.rest);
   } else if (at_ < words_.size()) {
-    Store(*flag, words_[at_++]);
+    return StoreChecked(*flag, word.name, words_[at_++]);
   } else {
     return Fail(ErrorCode::kUsage, StrCat("flag '", word.name, "' needs a value"),
                 StrCat("write '", word.name, " ", flag->value, "'"));
@@ -147,13 +149,23 @@ Result<void> LineReader::ReadShortSwitches(std::string_view letters) {
       return Fail(ErrorCode::kUsage,
                   StrCat("flag '", name, "' needs a value and cannot stand in '-", letters, "'"));
     }
-    Store(*flag, "");
+    Store(*flag, name, "");
   }
   ++at_;
   return {};
 }
 
-void LineReader::Store(const Flag& flag, std::string_view value) {
+// A number that is none is said here, before what follows from it ("no command was given").
+Result<void> LineReader::StoreChecked(const Flag& flag, std::string_view typed, std::string_view value) {
+  constexpr std::string_view kNumbers[] = {"N", "GPUS", "R", "T", "SECONDS"};
+  const bool number = std::ranges::find(kNumbers, flag.value) != std::end(kNumbers);
+  if (number && !ParseInt(value))
+    return Fail(ErrorCode::kUsage, StrCat(typed, " needs a whole number, not '", value, "'"));
+  Store(flag, typed, value);
+  return {};
+}
+
+void LineReader::Store(const Flag& flag, std::string_view typed, std::string_view value) {
   GlobalOptions& globals = line_.globals;
   if (flag.name == "--json") globals.json = true;
   if (flag.name == "--help") globals.help = true;
@@ -163,12 +175,16 @@ void LineReader::Store(const Flag& flag, std::string_view value) {
   if (flag.name == "--cluster") globals.cluster = value;
   if (flag.name == "--config") globals.config_file = value;
   line_.args.flags_.emplace_back(flag.name, value);
+  line_.args.typed_.emplace_back(typed);
 }
 
 Result<void> LineReader::CheckWords() const {
   if (command_ == nullptr || line_.globals.help) return {};
   const int count = static_cast<int>(line_.args.words_.size());
-  const std::string usage = StrCat("usage: overcap ", command_->name, " ", command_->usage);
+  const std::string usage =
+      StrCat("usage: overcap ", command_->name, command_->usage.empty() ? "" : " ", command_->usage);
+  if (count == 0 && command_->takes_command && command_->min_words == 1)
+    return Fail(ErrorCode::kUsage, "no command was given", usage);
   if (count < command_->min_words) {
     return Fail(
         ErrorCode::kUsage,
@@ -254,6 +270,29 @@ Choice ChooseCommand(std::span<const std::string> words, std::span<const Command
   return best;
 }
 
+// What other programs call it.
+struct Synonym {
+  std::string_view word;
+  std::string_view command;
+};
+constexpr Synonym kSynonyms[] = {
+    {"cancel", "abort"}, {"kill", "abort"}, {"stop", "abort"}, {"status", "query"},   {"show", "query"},
+    {"run", "submit"},   {"tail", "logs"},  {"log", "logs"},   {"list", "ls"},        {"jobs", "ls"},
+    {"ps", "ls"},        {"delete", "rm"},  {"remove", "rm"},  {"rerun", "resubmit"},
+};
+
+// The command that `word` was probably meant to be, or "".
+std::string MeantCommand(const std::string& word, const std::vector<std::string>& known) {
+  const auto synonym = std::ranges::find(kSynonyms, word, &Synonym::word);
+  if (synonym != std::end(kSynonyms) && std::ranges::find(known, synonym->command) != known.end())
+    return std::string(synonym->command);
+  std::set<std::string> begun;
+  for (const std::string& name : known) {
+    if (word.size() > 1 && name.starts_with(word)) begun.insert(name);
+  }
+  return begun.size() == 1 ? *begun.begin() : Nearest(word, known);
+}
+
 // Why no command fits.
 Result<ParsedLine> Unmatched(std::span<const std::string> words, std::span<const Command* const> commands,
                              GlobalOptions* globals) {
@@ -281,7 +320,7 @@ Result<ParsedLine> Unmatched(std::span<const std::string> words, std::span<const
     return line;
   }
   if (group.empty()) {
-    const std::string nearest = Nearest(plain[0], known);
+    const std::string nearest = MeantCommand(plain[0], known);
     return Fail(ErrorCode::kUsage, StrCat("unknown command '", plain[0], "'"),
                 nearest.empty() ? "'overcap --help' lists the commands"
                                 : StrCat("did you mean 'overcap ", nearest, "'?"));
@@ -330,6 +369,13 @@ std::string_view Args::Get(std::string_view flag) const {
   return {};
 }
 
+std::string_view Args::Typed(std::string_view flag) const {
+  for (size_t i = typed_.size(); i-- > 0;) {
+    if (flags_[i].first == flag) return typed_[i];
+  }
+  return flag;
+}
+
 std::vector<std::string> Args::All(std::string_view flag) const {
   std::vector<std::string> values;
   for (const auto& [name, value] : flags_) {
@@ -349,12 +395,11 @@ Result<long long> Args::GetInt(std::string_view flag, long long absent, long lon
   if (!Has(flag)) return absent;
   const std::string_view text = Get(flag);
   const auto value = ParseInt(text);
-  if (!value)
-    return Fail(ErrorCode::kUsage, StrCat("flag '", flag, "' needs a whole number, not '", text, "'"));
+  if (!value) return Fail(ErrorCode::kUsage, StrCat(Typed(flag), " needs a whole number, not '", text, "'"));
   if (*value < min)
-    return Fail(ErrorCode::kUsage, StrCat("flag '", flag, "' must be at least ", min, ", not ", *value));
+    return Fail(ErrorCode::kUsage, StrCat(Typed(flag), " must be at least ", min, ", not ", *value));
   if (*value > max)
-    return Fail(ErrorCode::kUsage, StrCat("flag '", flag, "' must be at most ", max, ", not ", *value));
+    return Fail(ErrorCode::kUsage, StrCat(Typed(flag), " must be at most ", max, ", not ", *value));
   return *value;
 }
 

@@ -92,7 +92,14 @@ TEST(Args, WrongLinesSayWhatIsWrongAndWhatIsNear) {
       {{"logs", "--follow=yes", "x"}, "error: flag '--follow' takes no value"},
       {{"logs", "-ft", "x"}, "error: flag '-t' needs a value and cannot stand in '-ft'"},
       {{"logs", "-fx", "x"}, "error: unknown flag '-x' of 'logs' | 'overcap logs --help' lists its flags"},
-      {{"submit"}, "error: 'submit' needs something to work on | usage: overcap submit CMD"},
+      {{"submit"}, "error: no command was given | usage: overcap submit CMD"},
+      {{"submit", "-n", "true"}, "error: -n needs a whole number, not 'true'"},
+      {{"logs", "--tail=", "x"}, "error: --tail needs a whole number, not ''"},
+      {{"logs"}, "error: 'logs' needs something to work on | usage: overcap logs ID"},
+      {{"gc", "x"}, "error: 'gc' does not know what to do with 'x' | usage: overcap gc"},
+      {{"tail", "x"}, "error: unknown command 'tail' | did you mean 'overcap logs'?"},
+      {{"run", "x"}, "error: unknown command 'run' | did you mean 'overcap submit'?"},
+      {{"sub", "x"}, "error: unknown command 'sub' | did you mean 'overcap submit'?"},
       {{"logs", "a", "b"}, "error: 'logs' does not know what to do with 'b' | usage: overcap logs ID"},
       {{"daemon"}, "error: 'daemon' needs one more word | one of: status, stop"},
       {{"daemon", "statsu"},
@@ -123,10 +130,8 @@ TEST(Args, NumbersAreHeldToTheirRange) {
     return number ? std::to_string(*number) : number.error().message;
   };
   EXPECT_EQ(gpus("8"), "8");
-  EXPECT_EQ(gpus("0"), "flag '--gpus' must be at least 1, not 0");
-  EXPECT_EQ(gpus("65"), "flag '--gpus' must be at most 64, not 65");
-  EXPECT_EQ(gpus("8x"), "flag '--gpus' needs a whole number, not '8x'");
-  EXPECT_EQ(gpus(""), "flag '--gpus' needs a whole number, not ''");
+  EXPECT_EQ(gpus("0"), "-n must be at least 1, not 0");
+  EXPECT_EQ(gpus("65"), "-n must be at most 64, not 65");
 }
 
 }  // namespace

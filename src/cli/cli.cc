@@ -39,6 +39,7 @@ int RunCommandLine(std::span<const std::string> words, std::span<const Command* 
   Output& out = world.out();
   GlobalOptions globals;
   const auto line = ParseLine(words, commands, &globals);
+  world.UseCommands(commands);
   out.SetModes(globals.json, globals.quiet, globals.no_color);
   auto status = line ? RunParsed(*line, commands, world) : Result<int>(Fail(line.error()));
   if (!status) out.PrintError(status.error());

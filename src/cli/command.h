@@ -29,6 +29,7 @@ class Args {
  public:
   bool Has(std::string_view flag) const;                      // by long name: "--gpus"
   std::string_view Get(std::string_view flag) const;          // last value, "" when not given
+  std::string_view Typed(std::string_view flag) const;        // as the user wrote it: "-n"
   std::vector<std::string> All(std::string_view flag) const;  // every value, in order
   // The one of `names` that was given last, "" when none was: LastOf({"--requeue", "--no-requeue"}).
   std::string_view LastOf(std::initializer_list<std::string_view> names) const;
@@ -39,14 +40,13 @@ class Args {
   }  // positional words; after `--` as they are
 
   std::vector<std::pair<std::string, std::string>> flags_;  // long name, value; in the order given
+  std::vector<std::string> typed_;                          // beside flags_: the names as they were typed
   std::vector<std::string> words_;
 };
 
 // Headings of `overcap --help`, in this order.
 enum class CommandGroup { kJobs, kCode, kSetup };
 
-// Made of constants only (`constinit const Command kQuery = {...}`), so that starting the program costs
-// nothing.
 // The same result with the flag named in its error: "--time: '5x' is no duration".
 template <typename T>
 Result<T> OfFlag(std::string_view flag, Result<T> result) {
@@ -54,6 +54,8 @@ Result<T> OfFlag(std::string_view flag, Result<T> result) {
   return result;
 }
 
+// Made of constants only (`constinit const Command kQuery = {...}`), so that starting the program costs
+// nothing.
 struct Command {
   std::string_view name = {};                      // "query"; "daemon status" for a command of a group
   std::span<const std::string_view> aliases = {};  // of a constexpr array: {"q"}

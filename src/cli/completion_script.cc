@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/completion_script.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/text.h"
 #include "cli/args.h"
+#include "model/job_state.h"
 
 namespace overcap::cli {
 namespace {
@@ -25,19 +27,42 @@ std::string FlagWords(std::span<const Flag> flags) {
   return words;
 }
 
-// "-n|--gpus|": the flags that take the next word, as a pattern of `case`.
-std::string ValueFlagPattern(std::span<const Command* const> commands) {
+// "-n|--gpus": the flags that take the next word, as a pattern of `case`; only those whose value is called
+// one of `values`, unless that is empty. "''" when there is none.
+std::string ValueFlagPattern(std::span<const Command* const> commands,
+                             std::initializer_list<std::string_view> values) {
   std::set<std::string> names;
   const auto add = [&](std::span<const Flag> flags) {
     for (const Flag& flag : flags) {
-      if (flag.value.empty()) continue;
+      const bool meant = values.size() == 0 || std::ranges::find(values, flag.value) != values.end();
+      if (flag.value.empty() || !meant) continue;
       names.emplace(flag.name);
       if (!flag.short_name.empty()) names.emplace(flag.short_name);
     }
   };
   add(GlobalFlags());
   for (const Command* command : commands) add(command->flags);
-  return Join({names.begin(), names.end()}, "|");
+  return names.empty() ? "''" : Join({names.begin(), names.end()}, "|");
+}
+
+// The first words of commands with two, as a pattern of `case`.
+std::string GroupPattern(std::span<const Command* const> commands) {
+  std::set<std::string> names;
+  for (const Command* command : commands) {
+    const size_t space = command->name.find(' ');
+    if (space != std::string_view::npos) names.emplace(command->name.substr(0, space));
+  }
+  return names.empty() ? "''" : Join({names.begin(), names.end()}, "|");
+}
+
+// The commands whose words are a command line of their own.
+std::string RunnerPattern(std::span<const Command* const> commands) {
+  std::vector<std::string> names;
+  for (const Command* command : commands) {
+    if (!command->takes_command) continue;
+    for (const std::string& name : NamesOf(*command)) names.push_back(name);
+  }
+  return names.empty() ? "''" : Join(names, "|");
 }
 
 std::string FirstWords(std::span<const Command* const> commands) {
@@ -74,66 +99,96 @@ std::string CommandCases(std::span<const Command* const> commands) {
     out += StrCat("    ", Join(patterns, "|"), ") flags='", FlagWords(command->flags), "'");
     if (command->job_words) out += " jobs=1";
     if (command->name == "completion") out += " choices='bash zsh'";
-    if (command->takes_command) out += " files=1";
     out += " ;;\n";
   }
   return out;
 }
 
-// Looks through the words before the cursor; sets `flags`, `choices`, `jobs` and `files`. Both shells read
-// it.
+// Looks through the words before the cursor and sets what may stand there: `flags` and `choices` are words;
+// `states`, `jobs`, `programs` and `files` are 1 when such may. Both shells read it.
 constexpr std::string_view kLookup = R"sh(
 _overcap_lookup() {
-  local verb='' word skip=0
-  flags='' choices='' jobs='' files=''
+  local verb='' word flag='' inside='' count=0 first=0
+  flags='' choices='' states='' jobs='' programs='' files=''
   for word in "$@"; do
-    if [ "$skip" = 1 ]; then skip=0; continue; fi
+    if [ -n "$flag" ]; then flag=''; continue; fi
+    if [ -n "$inside" ]; then
+      if [ "$word" != -- ]; then count=$((count + 1)); fi
+      continue
+    fi
     case "$word" in
-    @VALUE_FLAGS@) skip=1 ;;
+    --) inside=1 ;;
+    @VALUE_FLAGS@) flag="$word" ;;
     -*) ;;
     *) case "$verb" in
        '') verb="$word" ;;
-       *' '*) ;;
-       *) verb="$verb $word" ;;
+       @GROUP_NAMES@) verb="$verb $word" ;;
+       @RUNNERS@) inside=1 count=1 ;;
+       *) count=$((count + 1)) ;;
        esac ;;
     esac
   done
+  case "$flag" in
+    '') ;;
+    @STATE_FLAGS@) states=1; return ;;
+    @JOB_FLAGS@) jobs=1; return ;;
+    @FILE_FLAGS@) files=1; return ;;
+    *) return ;;
+  esac
   case "$verb" in
     '') choices='@FIRST_WORDS@' ;;
 @GROUPS@  esac
   case "$verb" in
-@COMMANDS@    *) case "${verb%% *}" in
-@COMMANDS@       esac ;;
-  esac
+@COMMANDS@  esac
   flags="$flags @GLOBAL_FLAGS@"
+  case "$verb" in
+    @RUNNERS@)
+      if [ -n "$jobs" ]; then first=1; fi
+      if [ "$count" -ge "$first" ]; then jobs=''; files=1; fi
+      if [ "$count" -eq "$first" ]; then programs=1; fi ;;
+  esac
+  if [ -n "$inside" ]; then flags=''; fi
 }
 )sh";
 
 constexpr std::string_view kBash = R"sh(
 _overcap() {
-  local cur="${COMP_WORDS[COMP_CWORD]}" flags choices jobs files
+  local cur="${COMP_WORDS[COMP_CWORD]}" before='' flags choices states jobs programs files
   _overcap_lookup "${COMP_WORDS[@]:1:COMP_CWORD-1}"
+  COMPREPLY=()
+  if [ -z "$files" ]; then compopt +o default 2>/dev/null; fi
   case "$cur" in
     -*) COMPREPLY=($(compgen -W "$flags" -- "$cur")); return ;;
   esac
+  if [ -n "$states" ]; then
+    case "$cur" in *,*) before="${cur%,*}," ;; esac
+    choices='@STATES@'
+  fi
   if [ -n "$jobs" ]; then choices="$choices last $(overcap ls --quiet 2>/dev/null)"; fi
-  COMPREPLY=($(compgen -W "$choices" -- "$cur"))
-  if [ -n "$files" ]; then COMPREPLY+=($(compgen -c -- "$cur") $(compgen -f -- "$cur")); fi
+  COMPREPLY=($(compgen -P "$before" -W "$choices" -- "${cur#"$before"}"))
+  if [ -n "$programs" ]; then
+    case "$cur" in */*) ;; *) COMPREPLY+=($(compgen -c -- "$cur")) ;; esac
+  fi
 }
 complete -o default -F _overcap overcap
 )sh";
 
 constexpr std::string_view kZsh = R"sh(
 _overcap() {
-  local flags choices jobs files
+  local flags choices states jobs programs files
   _overcap_lookup "${(@)words[2,CURRENT-1]}"
-  if [[ "${words[CURRENT]}" == -* ]]; then
+  if [[ "${words[CURRENT]}" == -* && -n "$flags" ]]; then
     compadd -- ${=flags}
     return
   fi
+  if [ -n "$states" ]; then
+    compset -P '*,'
+    choices='@STATES@'
+  fi
   if [ -n "$jobs" ]; then choices="$choices last $(overcap ls --quiet 2>/dev/null)"; fi
-  compadd -- ${=choices}
-  if [ -n "$files" ]; then _command_names; _files; fi
+  if [ -n "$choices" ]; then compadd -- ${=choices}; fi
+  if [ -n "$programs" ]; then _command_names -e; fi
+  if [ -n "$files" ]; then _files; fi
 }
 if [ "${funcstack[1]}" = _overcap ]; then _overcap "$@"; else compdef _overcap overcap; fi
 )sh";
@@ -145,9 +200,22 @@ std::string Replace(std::string text, std::string_view mark, const std::string& 
   return text;
 }
 
+std::string States() {
+  std::string words;
+  for (int state = 0; state < static_cast<int>(JobState::kUnknown); ++state) {
+    words += StrCat(state == 0 ? "" : " ", JobStateName(static_cast<JobState>(state)));
+  }
+  return words;
+}
+
 std::string Lookup(std::span<const Command* const> commands) {
   std::string script(kLookup);
-  script = Replace(script, "@VALUE_FLAGS@", ValueFlagPattern(commands));
+  script = Replace(script, "@VALUE_FLAGS@", ValueFlagPattern(commands, {}));
+  script = Replace(script, "@STATE_FLAGS@", ValueFlagPattern(commands, {"STATES"}));
+  script = Replace(script, "@JOB_FLAGS@", ValueFlagPattern(commands, {"JOB"}));
+  script = Replace(script, "@FILE_FLAGS@", ValueFlagPattern(commands, {"FILE", "FOLDER"}));
+  script = Replace(script, "@GROUP_NAMES@", GroupPattern(commands));
+  script = Replace(script, "@RUNNERS@", RunnerPattern(commands));
   script = Replace(script, "@FIRST_WORDS@", FirstWords(commands));
   script = Replace(script, "@GROUPS@", GroupCases(commands));
   script = Replace(script, "@COMMANDS@", CommandCases(commands));
@@ -157,11 +225,12 @@ std::string Lookup(std::span<const Command* const> commands) {
 }  // namespace
 
 std::string BashCompletion(std::span<const Command* const> commands) {
-  return StrCat("# bash completion of overcap\n", Lookup(commands), kBash);
+  return StrCat("# bash completion of overcap\n", Lookup(commands),
+                Replace(std::string(kBash), "@STATES@", States()));
 }
 
 std::string ZshCompletion(std::span<const Command* const> commands) {
-  return StrCat("#compdef overcap\n", Lookup(commands), kZsh);
+  return StrCat("#compdef overcap\n", Lookup(commands), Replace(std::string(kZsh), "@STATES@", States()));
 }
 
 }  // namespace overcap::cli

@@ -52,9 +52,12 @@ Ran Bash(const std::string& script, const std::vector<std::string>& flags) {
 constexpr Flag kSubmitFlags[] = {{"--gpus", "-n", "GPUS", "how many"}, {"--hold", "", "", "wait"}};
 constinit const Command kSubmit = {.name = "submit", .flags = kSubmitFlags, .takes_command = true};
 constinit const Command kQuery = {.name = "query", .job_words = true};
+constexpr Flag kLsFlags[] = {{"--status", "", "STATES", "only these"}, {"--rank", "", "RANKS", "which"}};
+constinit const Command kLs = {.name = "ls", .flags = kLsFlags};
+constinit const Command kExec = {.name = "exec", .takes_command = true, .job_words = true};
 constinit const Command kStatus = {.name = "daemon status"};
 constinit const Command kStop = {.name = "daemon stop"};
-constexpr const Command* kCommands[] = {&kSubmit, &kQuery, &kStatus, &kStop};
+constexpr const Command* kCommands[] = {&kSubmit, &kQuery, &kLs, &kExec, &kStatus, &kStop};
 
 // What pressing TAB at the end of `words` offers.
 std::string Offered(const std::string& words) {
@@ -69,7 +72,7 @@ TEST(Completion, BashFindsTheScriptOfAllCommandsWellFormed) {
 }
 
 TEST(Completion, OffersCommandsFlagsAndJobs) {
-  EXPECT_EQ(Offered("overcap ''"), "daemon query submit\n");
+  EXPECT_EQ(Offered("overcap ''"), "daemon exec ls query submit\n");
   EXPECT_EQ(Offered("overcap sub"), "submit\n");
   EXPECT_EQ(Offered("overcap -n 8 su"), "submit\n");
   EXPECT_EQ(Offered("overcap daemon st"), "status stop\n");
@@ -77,6 +80,21 @@ TEST(Completion, OffersCommandsFlagsAndJobs) {
   EXPECT_EQ(Offered("overcap query x -"),
             "--json --help -h --version --cluster -c --config --no-color --quiet -q\n");
   EXPECT_EQ(Offered("overcap query job"), "job_1 job_2\n");
+}
+
+TEST(Completion, AFlagOffersItsOwnValuesOnly) {
+  EXPECT_EQ(Offered("overcap ls --status c"), "cancelled\n");
+  EXPECT_EQ(Offered("overcap ls --status failed,s"), "failed,succeeded\n");
+  EXPECT_EQ(Offered("overcap ls --rank ''"), "\n");
+}
+
+TEST(Completion, ACommandLineIsNotOurs) {
+  EXPECT_EQ(Offered("overcap submit pyth --g"), "\n");
+  EXPECT_EQ(Offered("overcap submit python3 ec"), "\n");
+  EXPECT_NE(Offered("overcap submit ech").find("echo"), std::string::npos);
+  EXPECT_EQ(Offered("overcap exec job"), "job_1 job_2\n");
+  EXPECT_NE(Offered("overcap exec job_1 -- ech").find("echo"), std::string::npos);
+  EXPECT_EQ(Offered("overcap exec job_1 -- cat job"), "\n");
 }
 
 TEST(Completion, TheZshScriptNamesEveryCommand) {

@@ -47,6 +47,11 @@ void Output::Json(std::string_view json) {
   Line(json);
 }
 
+void Output::WriteAside(std::string_view bytes) {
+  ClearProgress();
+  Put(err_, bytes);
+}
+
 void Output::Print(const Table& table) {
   Write(table.Render(terminal_.width, terminal_.out_color));
 }

@@ -29,10 +29,11 @@ class Output {
   const Terminal& terminal() const { return terminal_; }
 
   // Facts, to stdout.
-  void Line(std::string_view text);    // and a newline
-  void Write(std::string_view bytes);  // as they are (logs)
-  void Json(std::string_view json);    // one JSON text and a newline
-  void Print(const Table& table);      // shortened to the width of the terminal; whole when it is none
+  void Line(std::string_view text);         // and a newline
+  void Write(std::string_view bytes);       // as they are (logs)
+  void Json(std::string_view json);         // one JSON text and a newline
+  void WriteAside(std::string_view bytes);  // as they are, to stderr: what would spoil the JSON on stdout
+  void Print(const Table& table);           // shortened to the width of the terminal; whole when it is none
 
   // Words for the person at the keyboard, to stderr. Notes are silent with --quiet and --json.
   void Note(std::string_view text);

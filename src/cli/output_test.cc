@@ -113,6 +113,18 @@ TEST(Table, FlexibleColumnsGiveWay) {
             "b22    16  名前 x\n");
 }
 
+TEST(Table, ColumnsWithoutAnythingInThemAreLeftOut) {
+  Table table({{"ID"}, {"NAME"}, {"COMMAND"}});
+  table.AddRow({"a1", "", "x"});
+  EXPECT_EQ(table.Render(80, false), "ID  COMMAND\na1  x\n");
+}
+
+TEST(Table, WhatIsNotFlexibleIsNeverCut) {
+  Table table({{"KEY"}, {"VALUE", false, true}, {"FROM"}});
+  table.AddRow({"k", "a value that is long", "/a/path/overcap.yaml:17"});
+  EXPECT_EQ(table.Render(20, false), "KEY  VALUE     FROM\nk    a value…  /a/path/overcap.yaml:17\n");
+}
+
 TEST(Table, StylesDoNotDisturbTheAlignment) {
   EXPECT_EQ(Jobs().Render(0, true),
             "\033[1mID\033[0m   \033[1mGPUS\033[0m  \033[1mCOMMAND\033[0m\n"

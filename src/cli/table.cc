@@ -2,7 +2,6 @@
 #include "cli/table.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/text.h"
 
@@ -64,16 +63,23 @@ void Table::AddRow(std::vector<std::string> cells, std::vector<Style> styles) {
   rows_.push_back({std::move(cells), std::move(styles)});
 }
 
+// -1 for a column that has nothing to show.
 std::vector<int> Table::Widths(int width) const {
-  std::vector<int> widths;
-  for (const Column& column : columns_) widths.push_back(DisplayWidth(column.title));
+  std::vector<int> widths(columns_.size(), rows_.empty() ? 0 : -1);
   for (const Row& row : rows_) {
-    for (size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row.cells[i]));
+    for (size_t i = 0; i < widths.size(); ++i) {
+      if (!row.cells[i].empty()) widths[i] = std::max(widths[i], DisplayWidth(row.cells[i]));
+    }
   }
-  const int gaps = kGap * std::max(0, static_cast<int>(columns_.size()) - 1);
-  int excess = width == 0 ? 0 : std::accumulate(widths.begin(), widths.end(), gaps) - width;
+  int excess = -width - kGap;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    if (widths[i] < 0) continue;
+    widths[i] = std::max(widths[i], DisplayWidth(columns_[i].title));
+    excess += widths[i] + kGap;
+  }
+  if (width == 0) return widths;
   for (size_t i = widths.size(); i-- > 0 && excess > 0;) {
-    if (!columns_[i].flexible) continue;
+    if (!columns_[i].flexible || widths[i] < 0) continue;
     const int given = std::clamp(widths[i] - kNarrowestFlexible, 0, excess);
     widths[i] -= given;
     excess -= given;
@@ -87,15 +93,18 @@ std::string Table::Render(int width, bool color) const {
   const auto line = [&](const auto& text, const auto& style) {
     std::string row;
     for (size_t i = 0; i < columns_.size(); ++i) {
-      if (i > 0) row += std::string(kGap, ' ');
+      if (widths[i] < 0) continue;
+      if (!row.empty()) row.append(kGap, ' ');
       row += Cell(text(i), widths[i], columns_[i].right, style(i), color, i + 1 == columns_.size());
     }
     row.erase(row.find_last_not_of(' ') + 1);
     out += row + "\n";
   };
-  line([&](size_t i) { return columns_[i].title; }, [](size_t) { return Style::kBold; });
+  line([&](size_t i) -> const std::string& { return columns_[i].title; },
+       [](size_t) { return Style::kBold; });
   for (const Row& row : rows_) {
-    line([&](size_t i) { return row.cells[i]; }, [&](size_t i) { return row.styles[i]; });
+    line([&](size_t i) -> const std::string& { return row.cells[i]; },
+         [&](size_t i) { return row.styles[i]; });
   }
   return out;
 }

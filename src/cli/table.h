@@ -24,7 +24,8 @@ class Table {
   void AddRow(std::vector<std::string> cells, std::vector<Style> styles = {});
   bool empty() const { return rows_.empty(); }
 
-  // The lines, each with its newline. `width` 0: as wide as it needs to be.
+  // The lines, each with its newline; columns in which no row has anything are left out. `width` 0: as wide
+  // as it needs to be.
   std::string Render(int width, bool color) const;
 
  private:

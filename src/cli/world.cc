@@ -11,6 +11,11 @@ Result<void> World::LoadConfig() {
   return {};
 }
 
+Result<std::string> World::Folder() const {
+  if (!parts_.folder.empty()) return parts_.folder;
+  return Fail(ErrorCode::kUsage, "the current folder does not exist any more", "cd to one that does");
+}
+
 Result<Cluster*> World::GetCluster(std::string_view name) {
   const std::string wanted = name.empty() ? cluster_name() : std::string(name);
   if (const auto known = clusters_.find(wanted); known != clusters_.end()) return known->second.get();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,7 @@ class Cluster;  // clusters/cluster.h; commands hand it to the use cases in cont
 namespace overcap::cli {
 
 class World;
+struct Command;  // command.h
 
 // Makes the cluster `name` as `config` describes it, without connecting anywhere yet.
 using ClusterMaker =
@@ -31,7 +33,7 @@ class World {
   struct Parts {
     std::string root;    // where jobs, store and socket stand (docs/formats/job-folder.md)
     std::string binary;  // this program's own file, absolute
-    std::string folder;  // the current folder, absolute
+    std::string folder;  // the current folder, absolute; "": it does not exist any more
     std::string user;
     Clock* clock = nullptr;
     Random* random = nullptr;
@@ -43,7 +45,7 @@ class World {
 
   const std::string& root() const { return parts_.root; }
   const std::string& binary() const { return parts_.binary; }
-  const std::string& folder() const { return parts_.folder; }
+  Result<std::string> Folder() const;  // the current one; kUsage when it does not exist any more
   const std::string& user() const { return parts_.user; }
   Clock& clock() const { return *parts_.clock; }
   Random& random() const { return *parts_.random; }
@@ -55,6 +57,10 @@ class World {
   Result<void> LoadConfig();
   void UseConfigFile(std::string path) { parts_.config_places.named_file = std::move(path); }
 
+  // Every command of the program, for help and completion.
+  std::span<const Command* const> commands() const { return commands_; }
+  void UseCommands(std::span<const Command* const> commands) { commands_ = commands; }
+
   // The cluster of that name, made at the first call and kept; "": that of --cluster, else of the
   // configuration.
   Result<Cluster*> GetCluster(std::string_view name = {});
@@ -65,6 +71,7 @@ class World {
  private:
   Parts parts_;
   Config config_;
+  std::span<const Command* const> commands_;
   std::string cluster_name_;  // of --cluster; empty: the configuration's
   std::map<std::string, std::shared_ptr<Cluster>, std::less<>> clusters_;
 };

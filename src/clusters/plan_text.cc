@@ -7,10 +7,6 @@
 namespace overcap {
 namespace {
 
-std::string Count(int count, std::string_view noun) {
-  return StrCat(count, " ", noun, count == 1 ? "" : "s");
-}
-
 void AddLine(std::string* text, std::string_view word, std::string_view value) {
   if (value.empty()) return;
   text->append(word);
@@ -31,12 +27,12 @@ std::string AfterText(const std::vector<Dependency>& after) {
 
 std::string ResourcesText(const Resources& resources) {
   std::vector<std::string> parts;
-  if (resources.nodes > 1) parts.push_back(Count(resources.nodes, "node"));
-  std::string gpus = resources.gpus == 0 ? "no GPUs" : Count(resources.gpus, "GPU");
+  if (resources.nodes > 1) parts.push_back(CountOf(resources.nodes, "node"));
+  std::string gpus = resources.gpus == 0 ? "no GPUs" : CountOf(resources.gpus, "GPU");
   if (!resources.gpu_type.empty()) gpus += StrCat(" of type '", resources.gpu_type, "'");
   parts.push_back(gpus);
-  parts.push_back(Count(resources.world_size(), "rank"));
-  if (resources.cpus > 0) parts.push_back(Count(resources.cpus, "CPU"));
+  parts.push_back(CountOf(resources.world_size(), "rank"));
+  if (resources.cpus > 0) parts.push_back(CountOf(resources.cpus, "CPU"));
   if (resources.mem_bytes > 0) parts.push_back(FormatBytes(resources.mem_bytes));
   if (resources.time_seconds > 0) parts.push_back("at most " + FormatDuration(resources.time_seconds));
   return Join(parts, ", ");
@@ -51,7 +47,7 @@ std::string PlanText(const JobSpec& spec) {
   AddLine(&text, "resources", ResourcesText(spec.resources));
   if (!spec.array.empty()) {
     AddLine(&text, "array",
-            StrCat(FormatArraySpec(spec.array), " (", Count(spec.array.Count(), "task"), ")"));
+            StrCat(FormatArraySpec(spec.array), " (", CountOf(spec.array.Count(), "task"), ")"));
   }
   AddLine(&text, "folder", spec.source);
   AddLine(&text, "workdir", spec.workdir);
@@ -62,6 +58,7 @@ std::string PlanText(const JobSpec& spec) {
   AddLine(&text, "replaces", spec.replaces);
   AddLine(&text, "hold", spec.hold ? "until `overcap release`" : "");
   AddLine(&text, "requeue", spec.requeue ? "after a reboot or a lost agent" : "never");
+  if (spec.priority != 0) AddLine(&text, "priority", StrCat(spec.priority));
   if (spec.max_restarts > 0)
     AddLine(&text, "restarts", StrCat("after a failure, at most ", spec.max_restarts));
   return text;

@@ -37,14 +37,17 @@ struct ConfigSetting {
   int line = 0;
 };
 
+// Of defaults.gpus: one where the machine has any.
+constexpr int kGpusByMachine = -1;
+
 struct Config {
   std::string cluster = "local";  // cluster: where jobs go without --cluster
   std::map<std::string, ClusterConfig> clusters = {{"local", {}}};  // clusters.<name>
 
   // defaults: what `submit` takes when a flag is not given
   struct Defaults {
-    int gpus = 0;
-    int cpus = 0;              // 0: no share of its own
+    int gpus = kGpusByMachine;
+    int cpus = 0;              // 0: the share of its GPUs, without GPUs one per rank
     int64_t mem_bytes = 0;     // 0: not limited
     int64_t time_seconds = 0;  // 0: no limit
     int ranks_per_node = 0;    // 0: one per GPU of a node, one without GPUs

@@ -14,7 +14,7 @@
 
 namespace overcap {
 
-enum class ConfigType { kName, kCount, kSwitch, kDuration, kBytes, kGpus };
+enum class ConfigType { kName, kDriver, kCount, kSwitch, kDuration, kBytes, kGpus };
 std::string_view ConfigTypeName(ConfigType type);  // "a whole number", for messages and the manual
 
 // The place in a Config that a key sets; which one is in it follows from the type.
@@ -27,6 +27,9 @@ struct ConfigKey {
   int64_t min, max;              // of numbers; min 0 of durations and sizes allows "none"
   std::string_view description;  // one line
   ConfigField (*field)(Config& config, const std::string& name);  // `name` is what '*' stands for
+  // The number that stands for a rule, and the rule in words: {0, "detected"}.
+  int64_t rule_number = 0;
+  std::string_view rule = {};
 };
 
 std::span<const ConfigKey> ConfigKeys();
@@ -37,8 +40,9 @@ std::string ConfigPath(const ConfigKey& key, std::string_view name);
 // Takes the text of a value; the error's message has no file and line yet ("must be ..., not 'x'").
 Result<void> SetFromText(const ConfigKey& key, const ConfigField& field, const std::string& text);
 
-// The value as a file would say it.
+// The value as a file would say it, or the rule that it stands for.
 std::string ShowValue(const ConfigKey& key, const ConfigField& field);
+bool IsRule(const ConfigKey& key, const ConfigField& field);  // whether it is a rule, not a value
 
 // Every effective value, in the order of the table; clusters by name.
 struct EffectiveValue {

@@ -114,6 +114,17 @@ TEST(Config, WhatIsWrongIsSaidWithFileAndLine) {
        "90s, 30m, 4h, 2d or 1-12:00:00"},
       {"defaults:\n  requeue: maybe\n",
        "overcap.yaml:2: 'defaults.requeue' must be true or false, not 'maybe'"},
+      {"jobs: {grace: 0s}\n", "overcap.yaml:1: 'jobs.grace' must be at least 1s, not 0s"},
+      {"retention:\n  size: 50\n",
+       "overcap.yaml:2: 'retention.size' must be a size like 16G, not '50' | write 50G, 50M or, for bytes, "
+       "50B"},
+      {"clusters:\n  local: {driver: lcal}\n",
+       "overcap.yaml:2: 'clusters.local.driver' must be a driver, and there is no 'lcal' | did you mean "
+       "'local'?"},
+      {"clusters: {local: {driver: xyz}}\n",
+       "overcap.yaml:1: 'clusters.local.driver' must be a driver, and there is no 'xyz' | drivers are: "
+       "local, "
+       "fake"},
       {"code: {max_bytes_warn: none}\n",
        "overcap.yaml:1: 'code.max_bytes_warn' must be a size like 16G, not 'none' | write it like 512M, 16G "
        "or 1.5T"},
@@ -224,10 +235,23 @@ TEST(Config, ShownValuesAreReadBackAsTheSame) {
   }
 }
 
+TEST(Config, WhatARuleDecidesIsShownAsTheRule) {
+  std::map<std::string, std::string> shown;
+  for (const EffectiveValue& value : EffectiveValues({})) shown[value.path] = value.value;
+  EXPECT_EQ(shown["defaults.gpus"], "1 where there are GPUs");
+  EXPECT_EQ(shown["defaults.cpus"], "share");
+  EXPECT_EQ(shown["defaults.ranks_per_node"], "one per GPU");
+  EXPECT_EQ(shown["clusters.local.cpus"], "detected");
+  EXPECT_EQ(shown["clusters.local.mem"], "detected");
+  Config config;
+  ASSERT_TRUE(ApplyConfigText("defaults: {gpus: 0}\n", "overcap.yaml", &config));
+  EXPECT_EQ(config.settings["defaults.gpus"].value, "0");
+}
+
 TEST(Config, AFileWithAnErrorChangesNothing) {
   Config config;
   ASSERT_FALSE(ApplyConfigText("defaults: {gpus: 7}\nxyzzy: 1\n", "overcap.yaml", &config));
-  EXPECT_EQ(config.defaults.gpus, 0);
+  EXPECT_EQ(config.defaults.gpus, kGpusByMachine);
   EXPECT_TRUE(config.settings.empty());
 }
 

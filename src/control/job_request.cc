@@ -11,7 +11,7 @@ namespace overcap {
 namespace {
 
 int DefaultGpus(const Config& config, const std::optional<Machine>& node) {
-  if (config.settings.contains("defaults.gpus")) return config.defaults.gpus;
+  if (config.defaults.gpus != kGpusByMachine) return config.defaults.gpus;
   return node && !node->gpus.empty() ? 1 : 0;
 }
 

@@ -64,7 +64,6 @@ TEST(ChooseResources, TheConfigurationComesBeforeTheMachine) {
   Config config;
   config.defaults.gpus = 0;
   config.defaults.time_seconds = 60;
-  config.settings["defaults.gpus"] = {};
   EXPECT_EQ(Choose({}, MachineWith(4, 16), config).gpus, 0);
   EXPECT_EQ(Choose({}, MachineWith(4, 16), config).time_seconds, 60);
 }
@@ -73,7 +72,6 @@ TEST(ChooseResources, TheRequestComesBeforeTheConfiguration) {
   Config config;
   config.defaults.gpus = 3;
   config.defaults.ranks_per_node = 5;
-  config.settings["defaults.gpus"] = {};
   JobRequest request;
   request.gpus = 2;
   request.ranks_per_node = 4;

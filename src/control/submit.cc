@@ -122,11 +122,35 @@ std::vector<std::string> Notes(const Draft& draft) {
   return notes;
 }
 
+// The first place that is written to: when that fails the user may have named it wrongly.
+Result<SnapshotStore> OpenStore(const std::string& folder, const Clock& clock) {
+  auto store = SnapshotStore::Open(folder, {.clock = &clock});
+  if (!store && store.error().hint.empty()) store.error().hint = kRootHint;
+  return store;
+}
+
 }  // namespace
+
+Result<void> CheckAfter(Cluster& cluster, const std::vector<Dependency>& after) {
+  std::vector<std::string> ids;
+  for (const Dependency& dependency : after) {
+    if (!dependency.any_end) ids.push_back(dependency.job_id);
+  }
+  if (ids.empty()) return {};
+  OC_TRY(records, cluster.Query(ids));
+  for (const JobRecord& record : records) {
+    if (!IsFinal(record.state) || record.state == JobState::kSucceeded) continue;
+    return Fail(ErrorCode::kConflict,
+                StrCat("job '", record.spec.id, "' has ended already (", JobStateName(record.state),
+                       "), so a job after its success would never start"),
+                StrCat("--after-any ", record.spec.id, " starts it however that one has ended"));
+  }
+  return {};
+}
 
 Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& tools) {
   OC_TRY(draft, MakeDraft(request, tools));
-  OC_TRY(store, SnapshotStore::Open(tools.store, {.clock = &tools.clock}));
+  OC_TRY(store, OpenStore(tools.store, tools.clock));
   PreparedJob prepared;
   if (draft.workdir.inside) {
     OC_TRY(capture, Capture(store, request.folder, {.progress = tools.progress, .root = {}}));
@@ -146,7 +170,7 @@ Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& too
 Result<CaptureReport> CaptureFolder(const std::string& folder, const std::string& store_folder,
                                     const Clock& clock,
                                     const std::function<void(int64_t files, int64_t bytes)>& progress) {
-  OC_TRY(store, SnapshotStore::Open(store_folder, {.clock = &clock}));
+  OC_TRY(store, OpenStore(store_folder, clock));
   return Capture(store, folder, {.progress = progress, .root = {}});
 }
 
@@ -157,14 +181,14 @@ std::string CaptureWarning(const CaptureReport& capture, const Config& config) {
   std::vector<std::string> named;
   for (const PathSize& folder : folders) {
     named.push_back(
-        StrCat("'", folder.path, "' (", folder.files, " files, ", FormatBytes(folder.bytes), ")"));
+        StrCat("'", folder.path, "' (", CountOf(folder.files, "file"), ", ", FormatBytes(folder.bytes), ")"));
   }
   if (!many && named.empty()) {
     for (const PathSize& file : capture.largest.files) {
       named.push_back(StrCat("'", file.path, "' (", FormatBytes(file.bytes), ")"));
     }
   }
-  return StrCat("the captured code has ", capture.files, " files, ", FormatBytes(capture.bytes),
+  return StrCat("the captured code has ", CountOf(capture.files, "file"), ", ", FormatBytes(capture.bytes),
                 "; the largest: ", Join(named, ", "), ". Name in .overcapignore what the job does not need");
 }
 

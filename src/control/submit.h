@@ -33,6 +33,9 @@ struct PreparedJob {
   std::vector<std::string> notes;        // what the user should know, one line each
 };
 
+// kConflict when one of these jobs, which must succeed first, has ended otherwise already.
+Result<void> CheckAfter(Cluster& cluster, const std::vector<Dependency>& after);
+
 // Checks the request (kUsage: nothing was left behind), then captures the folder and stores the environment.
 // Sends nothing: cluster.Submit(plan) does.
 Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& tools);

@@ -95,6 +95,23 @@ TEST_F(SubmitTest, TheSameFolderGivesTheSameSnapshotUnderANewId) {
   EXPECT_NE(first->plan.spec.id, second->plan.spec.id);
 }
 
+TEST_F(SubmitTest, AJobAfterOneThatHasNotSucceededIsRefused) {
+  request_.hold = true;
+  const auto prepared = Prepare();
+  ASSERT_TRUE(prepared);
+  const auto record = cluster_.Submit(prepared->plan);
+  ASSERT_TRUE(record);
+  const std::string& id = record->spec.id;
+  EXPECT_TRUE(CheckAfter(cluster_, {{id, false}}));
+  ASSERT_TRUE(cluster_.Cancel({id}, "not wanted"));
+  ASSERT_TRUE(cluster_.Wait({id}, WaitUntil::kEnded, 10));
+  EXPECT_TRUE(CheckAfter(cluster_, {{id, true}}));
+  const auto refused = CheckAfter(cluster_, {{id, false}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(refused.error().hint, StrCat("--after-any ", id, " starts it however that one has ended"));
+}
+
 TEST_F(SubmitTest, ACommandThatDoesNotExistIsRefused) {
   request_.command = {"no-such-program-here"};
   EXPECT_EQ(Refusal(), "command 'no-such-program-here' does not exist");

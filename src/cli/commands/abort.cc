@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/follow_job.h"
 #include "cli/commands/job_words.h"
 
 namespace overcap::cli {
@@ -24,12 +25,12 @@ Result<int> Run(World& world, const Args& args) {
   OC_TRY_VOID(jobs.cluster->Cancel(jobs.ids, reason));
   bool done = true;
   if (!args.Has("--no-wait")) {
-    OC_TRY(ended, jobs.cluster->Wait(jobs.ids, WaitUntil::kEnded, PatienceSeconds(world.config())));
+    OC_TRY(ended, WaitForAll(world, *jobs.cluster, jobs.ids, PatienceSeconds(world.config())));
     done = ended;
   }
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
   if (world.out().json()) {
-    PrintRecordsJson(world, records);
+    PrintJobsJson(world, args.words(), records);
   } else if (!world.out().quiet()) {
     for (const JobRecord& record : records) {
       world.out().Line(StrCat(record.spec.id, "  ", StateText(record, world.clock().WallUs())));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
-#include "cli/all_commands.h"
 #include "cli/commands/commands.h"
 #include "cli/completion_script.h"
 #include "cli/world.h"
@@ -11,9 +10,9 @@ namespace {
 Result<int> Run(World& world, const Args& args) {
   const std::string& shell = args.words()[0];
   if (shell == "bash") {
-    world.out().Write(BashCompletion(AllCommands()));
+    world.out().Write(BashCompletion(world.commands()));
   } else if (shell == "zsh") {
-    world.out().Write(ZshCompletion(AllCommands()));
+    world.out().Write(ZshCompletion(world.commands()));
   } else {
     return Fail(ErrorCode::kUsage, StrCat("no completion for the shell '", shell, "'"), "one of: bash, zsh");
   }

@@ -25,9 +25,12 @@ void WriteGpus(const std::optional<std::vector<GpuDeclaration>>& gpus, JsonWrite
   json->EndArray();
 }
 
-// Numbers and switches as such, so that programs need not parse them; sizes in bytes, durations in seconds.
+// Numbers and switches as such, so that programs need not parse them; sizes in bytes, durations in seconds;
+// null where a rule decides.
 void WriteValue(const ConfigKey& key, const ConfigField& field, JsonWriter* json) {
-  if (auto* const* on = std::get_if<bool*>(&field)) {
+  if (IsRule(key, field)) {
+    json->Null();
+  } else if (auto* const* on = std::get_if<bool*>(&field)) {
     json->Bool(**on);
   } else if (auto* const* small = std::get_if<int*>(&field)) {
     json->Int(**small);
@@ -61,7 +64,7 @@ Result<int> Run(World& world, const Args&) {
     world.out().Json(AsJson(world.config()));
     return 0;
   }
-  Table table({{"KEY"}, {"VALUE", false, true}, {"FROM", false, true}});
+  Table table({{"KEY"}, {"VALUE", false, true}, {"FROM"}});
   for (const EffectiveValue& value : EffectiveValues(world.config())) {
     const bool set = !value.file.empty();
     table.AddRow({value.path, value.value, set ? StrCat(value.file, ":", value.line) : "default"},

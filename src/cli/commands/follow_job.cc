@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/follow_job.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/commands/job_words.h"
 #include "control/job_exit_status.h"
@@ -8,7 +10,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr int64_t kSliceSeconds = 3600;
+constexpr int64_t kForever = 10LL * 365 * 86400;  // seconds
 
 std::string DetachHint(const std::string& id) {
   return StrCat("detached; job '", id, "' goes on. overcap logs -f ", id, " follows it, overcap abort ", id,
@@ -24,33 +26,72 @@ int Finish(World& world, const JobRecord& record) {
   return JobExitStatus(record);
 }
 
+bool ShowsProgress(const Output& out) {
+  return out.terminal().err_is_terminal && !out.quiet() && !out.json();
+}
+
+// The first job that has not ended, and how many others.
+void ShowProgress(World& world, const std::vector<JobRecord>& records) {
+  const JobRecord* first = nullptr;
+  size_t open = 0;
+  for (const JobRecord& record : records) {
+    if (IsFinal(record.state)) continue;
+    if (open++ == 0) first = &record;
+  }
+  if (first == nullptr) return;
+  const std::string others = open > 1 ? StrCat(open, " of ", records.size(), " jobs have not ended; ") : "";
+  world.out().Progress(others + WaitingText(*first, world.clock().WallUs()));
+}
+
 }  // namespace
 
 Result<int> FollowJob(World& world, Cluster& cluster, const std::string& id, const LogRequest& request) {
-  if (world.out().json()) return WaitForJob(world, cluster, id);
   OC_TRY_VOID(world.out().Flush());
   DetachOnInterrupt(DetachHint(id));
+  const bool json = world.out().json();
   bool at_line_start = true;
   const LogSink sink = [&](std::string_view bytes) {
     if (bytes.empty()) {
       (void)world.out().Flush();
       return;
     }
-    world.out().Write(bytes);
+    json ? world.out().WriteAside(bytes) : world.out().Write(bytes);
     at_line_start = bytes.back() == '\n';
   };
   const auto on_attempt = [&](int attempt) { world.out().Note(StrCat("attempt ", attempt, " begins")); };
-  OC_TRY(record, FollowLogs(cluster, id, request, sink, on_attempt));
-  if (!at_line_start && world.out().terminal().out_is_terminal) world.out().Write("\n");
+  LogWaiting waiting;
+  if (ShowsProgress(world.out())) {
+    waiting = [&](const JobRecord& record) {
+      if (at_line_start) world.out().Progress(WaitingText(record, world.clock().WallUs()));
+    };
+  }
+  OC_TRY(record, FollowLogs(cluster, id, request, sink, on_attempt, SleepFor, waiting));
+  if (!at_line_start && world.out().terminal().out_is_terminal && !json) world.out().Write("\n");
   OC_TRY_VOID(world.out().Flush());
   return Finish(world, record);
+}
+
+Result<bool> WaitForAll(World& world, Cluster& cluster, const std::vector<std::string>& ids,
+                        int64_t timeout_seconds) {
+  if (!ShowsProgress(world.out())) return cluster.Wait(ids, WaitUntil::kEnded, timeout_seconds);
+  const int64_t deadline_us = world.clock().MonotonicUs() + timeout_seconds * 1'000'000;
+  while (true) {
+    const int64_t left_us = deadline_us - world.clock().MonotonicUs();
+    OC_TRY(done, cluster.Wait(ids, WaitUntil::kEnded, std::clamp<int64_t>(left_us / 1'000'000, 0, 1)));
+    if (done || left_us <= 0) {
+      world.out().ClearProgress();
+      return done;
+    }
+    OC_TRY(records, cluster.Query(ids));
+    ShowProgress(world, records);
+  }
 }
 
 Result<int> WaitForJob(World& world, Cluster& cluster, const std::string& id) {
   OC_TRY_VOID(world.out().Flush());
   DetachOnInterrupt(DetachHint(id));
   while (true) {
-    OC_TRY(done, cluster.Wait({id}, WaitUntil::kEnded, kSliceSeconds));
+    OC_TRY(done, WaitForAll(world, cluster, {id}, kForever));
     if (done) break;
   }
   OC_TRY(records, cluster.Query({id}));

@@ -20,11 +20,11 @@ Result<GcRequest> ReadRequest(const World& world, const Args& args) {
   const Config::Retention& retention = world.config().retention;
   GcRequest request{retention.age_seconds, retention.size_bytes, args.Has("--dry-run")};
   if (args.Has("--older-than")) {
-    OC_TRY(seconds, OfFlag("--older-than", ParseDurationSeconds(args.Get("--older-than"))));
+    OC_TRY(seconds, OfFlag(args.Typed("--older-than"), ParseDurationSeconds(args.Get("--older-than"))));
     request.age_seconds = seconds;
   }
   if (args.Has("--max-size")) {
-    OC_TRY(bytes, OfFlag("--max-size", ParseBytes(args.Get("--max-size"))));
+    OC_TRY(bytes, OfFlag(args.Typed("--max-size"), ParseBytes(args.Get("--max-size"))));
     request.size_bytes = bytes;
   }
   return request;
@@ -44,12 +44,14 @@ void PrintText(Output& out, const GcReport& report, bool dry_run) {
     for (const EndedJob& job : report.jobs) {
       out.Line(StrCat(job.id, "  ended ", FormatTimeLocal(job.ended_us), "  ", FormatBytes(job.bytes)));
     }
-    out.Line(StrCat("would remove ", report.jobs.size(), " jobs, ", FormatBytes(report.job_bytes)));
+    out.Line(StrCat("would remove ", CountOf(static_cast<int64_t>(report.jobs.size()), "job"), ", ",
+                    FormatBytes(report.job_bytes)));
     return;
   }
-  out.Line(StrCat("removed ", report.jobs.size(), " jobs, ", FormatBytes(report.job_bytes), "; ",
-                  report.store.removed, " objects of the store, ", FormatBytes(report.store.removed_bytes)));
-  out.Line(StrCat("kept ", report.store.kept, " objects, ", FormatBytes(report.store.kept_bytes)));
+  out.Line(StrCat("removed ", CountOf(static_cast<int64_t>(report.jobs.size()), "job"), ", ",
+                  FormatBytes(report.job_bytes), "; ", CountOf(report.store.removed, "object"),
+                  " of the store, ", FormatBytes(report.store.removed_bytes)));
+  out.Line(StrCat("kept ", CountOf(report.store.kept, "object"), ", ", FormatBytes(report.store.kept_bytes)));
 }
 
 Result<int> Run(World& world, const Args& args) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -32,8 +34,13 @@ void PrintJson(Output& out, const std::string& folder, const CaptureReport& repo
 
 void PrintSizes(Output& out, std::string_view title, const std::vector<PathSize>& paths) {
   if (paths.empty()) return;
+  constexpr size_t kWidth = 10;  // of "1023.9 MiB"
   out.Line(title);
-  for (const PathSize& path : paths) out.Line(StrCat("  ", FormatBytes(path.bytes), "  ", ToUtf8(path.path)));
+  for (const PathSize& path : paths) {
+    const std::string size = FormatBytes(path.bytes);
+    const std::string blanks(kWidth - std::min(kWidth, size.size()), ' ');
+    out.Line(StrCat("  ", blanks, size, "  ", ToUtf8(path.path)));
+  }
 }
 
 void PrintText(Output& out, const std::string& folder, const CaptureReport& report) {
@@ -47,19 +54,19 @@ void PrintText(Output& out, const std::string& folder, const CaptureReport& repo
 
 Result<int> Run(World& world, const Args&) {
   Output& out = world.out();
+  OC_TRY(folder, world.Folder());
   OC_TRY(report,
-         CaptureFolder(world.folder(), world.root() + "/store", world.clock(),
-                       [&](int64_t files, int64_t bytes) {
-                         out.Progress(StrCat("capturing code: ", files, " files, ", FormatBytes(bytes)));
-                       }));
+         CaptureFolder(folder, world.root() + "/store", world.clock(), [&](int64_t files, int64_t bytes) {
+           out.Progress(StrCat("capturing code: ", CountOf(files, "file"), ", ", FormatBytes(bytes)));
+         }));
   out.ClearProgress();
   for (const std::string& note : report.notes) out.Note(note);
   const std::string warning = CaptureWarning(report, world.config());
   if (!warning.empty()) out.Warn(warning);
   if (out.json()) {
-    PrintJson(out, world.folder(), report);
+    PrintJson(out, folder, report);
   } else {
-    PrintText(out, world.folder(), report);
+    PrintText(out, folder, report);
   }
   return 0;
 }

@@ -21,13 +21,15 @@ void Detach(int) {
 
 std::string Elapsed(const JobRecord& record, int64_t now_us) {
   const int64_t until = record.ended_us > 0 ? record.ended_us : now_us;
-  return FormatDuration(std::max<int64_t>(0, until - record.started_us) / 1'000'000);
+  return FormatElapsed(until - record.started_us);
 }
 
 std::string EndText(const JobRecord& record, int64_t now_us) {
   std::string text(JobStateName(record.state));
   const std::string ending = EndingText(record);
-  if (record.state != JobState::kSucceeded && !ending.empty()) text += ", " + ending;
+  // How a job ends that was told to says nothing.
+  const bool telling = record.state != JobState::kSucceeded && record.state != JobState::kCancelled;
+  if (telling && !ending.empty()) text += ", " + ending;
   if (record.started_us > 0) text += ", after " + Elapsed(record, now_us);
   return text;
 }
@@ -62,6 +64,36 @@ void PrintRecordsJson(World& world, const std::vector<JobRecord>& records) {
     json += RecordToJson(record, now_us);
   }
   world.out().Json(json + "]");
+}
+
+void PrintJobsJson(World& world, const std::vector<std::string>& refs,
+                   const std::vector<JobRecord>& records) {
+  if (refs.size() == 1) {
+    PrintRecordJson(world, records.front());
+  } else {
+    PrintRecordsJson(world, records);
+  }
+}
+
+std::string CommandText(const std::vector<std::string>& command) {
+  constexpr int kMostShown = 200;
+  constexpr size_t kMostRead = 8 * kMostShown;
+  std::string line;
+  for (const std::string& word : command) {
+    if (line.size() > kMostRead) break;
+    const bool long_word = word.size() > kMostRead;
+    line += StrCat(line.empty() ? "" : " ", ShellQuote(std::string_view(word).substr(0, kMostRead)));
+    if (long_word) break;
+  }
+  return line.size() <= kMostShown ? line : ShortenToWidth(ToUtf8(line), kMostShown);
+}
+
+std::string WaitingText(const JobRecord& record, int64_t now_us) {
+  std::string text = StrCat("job '", record.spec.id, "' ", StateText(record, now_us));
+  if (record.state == JobState::kHeld && record.reason.empty()) text += " until `overcap release`";
+  const TaskCounts& tasks = record.tasks;
+  if (record.spec.array.empty()) return text;
+  return StrCat(text, ", ", tasks.succeeded + tasks.failed + tasks.lost, "/", tasks.total, " tasks");
 }
 
 std::string StateText(const JobRecord& record, int64_t now_us) {

@@ -19,12 +19,17 @@ struct NamedJobs {
 Result<NamedJobs> ResolveJobs(World& world, const std::vector<std::string>& refs);
 Result<std::vector<JobRecord>> QueryJobs(World& world, const std::vector<std::string>& refs);
 
-// One record as an object, for commands about one job; several as an array.
+// What `--json` says of jobs: an object when one was named, else an array (docs/formats/api.md).
+void PrintJobsJson(World& world, const std::vector<std::string>& refs, const std::vector<JobRecord>& records);
 void PrintRecordJson(World& world, const JobRecord& record);
 void PrintRecordsJson(World& world, const std::vector<JobRecord>& records);
 
 // "running for 3m20s", "failed, exit status 3, after 20s (rank 1)": one line for people.
 std::string StateText(const JobRecord& record, int64_t now_us);
+// "job 'x' queued (waits for 1 GPU)", "..., 37/41 tasks": while somebody waits for it.
+std::string WaitingText(const JobRecord& record, int64_t now_us);
+// The command on one line that is short enough for tables.
+std::string CommandText(const std::vector<std::string>& command);
 Style StateStyle(JobState state);
 
 // Makes Ctrl-C end this program at once, with status 130 and `hint` on stderr: the job goes on without us.

@@ -54,7 +54,7 @@ void PrintFacts(World& world, const JobRecord& record) {
   Fact(out, "attempt", AttemptText(record));
   Fact(out, "tasks", TasksLine(record));
   Fact(out, "failed", FailedTasksLine(record, kMostTasks));
-  Fact(out, "command", ShellJoin(spec.command));
+  Fact(out, "command", CommandText(spec.command));
   Fact(out, "resources", ResourcesLine(record));
   Fact(out, "code", spec.snapshot.empty() ? "" : StrCat(spec.snapshot, " of ", spec.source));
   Fact(out, "workdir", spec.workdir);
@@ -154,11 +154,7 @@ Result<int> Run(World& world, const Args& args) {
   if (tasks) return PrintTasks(world, records.front());
   AddDetails(world, &records);
   if (world.out().json()) {
-    if (args.words().size() == 1) {
-      PrintRecordJson(world, records.front());
-    } else {
-      PrintRecordsJson(world, records);
-    }
+    PrintJobsJson(world, args.words(), records);
     return 0;
   }
   for (size_t i = 0; i < records.size(); ++i) {

@@ -11,7 +11,7 @@ Result<int> Run(World& world, const Args& args) {
   OC_TRY_VOID(jobs.cluster->Release(jobs.ids));
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
   if (world.out().json()) {
-    PrintRecordsJson(world, records);
+    PrintJobsJson(world, args.words(), records);
     return 0;
   }
   for (const JobRecord& record : records) {

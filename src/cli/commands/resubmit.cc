@@ -28,32 +28,34 @@ Result<std::vector<SubmitPlan>> PlanAll(World& world, Cluster& cluster, const st
   return plans;
 }
 
+void PrintPlans(Output& out, const Args& args, const std::vector<SubmitPlan>& plans) {
+  std::vector<std::string> specs;
+  for (const SubmitPlan& plan : plans) {
+    if (!out.json()) out.Write(plan.text);
+    if (out.json()) specs.push_back(SpecToJson(plan.spec));
+  }
+  if (!out.json()) return;
+  out.Json(args.words().size() == 1 ? specs.front() : StrCat("[", Join(specs, ",\n"), "]"));
+}
+
 Result<int> Run(World& world, const Args& args) {
   OC_TRY(jobs, ResolveJobs(world, args.words()));
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
   // All are checked before the first is sent.
   OC_TRY(plans, PlanAll(world, *jobs.cluster, records, args));
   Output& out = world.out();
+  if (args.Has("--dry-run")) {
+    PrintPlans(out, args, plans);
+    return 0;
+  }
   std::vector<JobRecord> submitted;
   for (const SubmitPlan& plan : plans) {
-    if (args.Has("--dry-run")) {
-      if (out.json()) {
-        out.Json(SpecToJson(plan.spec));
-      } else {
-        out.Write(plan.text);
-      }
-      continue;
-    }
     OC_TRY(record, jobs.cluster->Submit(plan));
     if (!out.json()) out.Line(record.spec.id);
     submitted.push_back(std::move(record));
   }
-  if (args.Has("--dry-run") || !out.json()) return 0;
-  if (args.words().size() == 1) {
-    PrintRecordJson(world, submitted.front());
-  } else {
-    PrintRecordsJson(world, submitted);
-  }
+  if (!out.json()) return 0;
+  PrintJobsJson(world, args.words(), submitted);
   return 0;
 }
 

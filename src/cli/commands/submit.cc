@@ -56,11 +56,11 @@ Result<void> ReadResources(const Args& args, JobRequest* request) {
   request->one_rank_per_node = args.Has("--one-rank-per-node");
   request->gpu_type = args.Get("--gpu-type");
   if (args.Has("--mem")) {
-    OC_TRY(bytes, OfFlag("--mem", ParseBytes(args.Get("--mem"))));
+    OC_TRY(bytes, OfFlag(args.Typed("--mem"), ParseBytes(args.Get("--mem"))));
     request->mem_bytes = bytes;
   }
   if (args.Has("--time")) {
-    OC_TRY(seconds, OfFlag("--time", ParseDurationSeconds(args.Get("--time"))));
+    OC_TRY(seconds, OfFlag(args.Typed("--time"), ParseDurationSeconds(args.Get("--time"))));
     request->time_seconds = seconds;
   }
   return {};
@@ -68,7 +68,7 @@ Result<void> ReadResources(const Args& args, JobRequest* request) {
 
 Result<void> ReadPolicy(const Args& args, JobRequest* request) {
   if (args.Has("--array")) {
-    OC_TRY(array, OfFlag("--array", ParseArraySpec(args.Get("--array"))));
+    OC_TRY(array, OfFlag(args.Typed("--array"), ParseArraySpec(args.Get("--array"))));
     request->array = std::move(array);
   }
   OC_TRY(restarts, IntFlag(args, "--max-restarts", 0));
@@ -88,13 +88,14 @@ Result<void> ReadAfter(Cluster& cluster, const Args& args, JobRequest* request) 
     OC_TRY(ids, cluster.Resolve(refs));
     for (std::string& id : ids) request->after.push_back({std::move(id), flag == "--after-any"});
   }
-  return {};
+  return CheckAfter(cluster, request->after);
 }
 
 Result<JobRequest> ReadRequest(World& world, Cluster& cluster, const Args& args) {
+  OC_TRY(folder, world.Folder());
   JobRequest request;
   request.command = args.words();
-  request.folder = world.folder();
+  request.folder = std::move(folder);
   request.workdir = args.Get("--workdir");
   request.environment = OwnEnvironment();
   request.env = args.All("--env");
@@ -143,7 +144,7 @@ Result<int> Run(World& world, const Args& args) {
   Output& out = world.out();
   SubmitTools tools{*cluster, world.config(), world.clock(), world.random(), world.root() + "/store"};
   tools.progress = [&](int64_t files, int64_t bytes) {
-    out.Progress(StrCat("capturing code: ", files, " files, ", FormatBytes(bytes)));
+    out.Progress(StrCat("capturing code: ", CountOf(files, "file"), ", ", FormatBytes(bytes)));
   };
   OC_TRY(prepared, PrepareJob(request, tools));
   SayNotes(out, prepared, world.config());

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/follow_job.h"
 #include "cli/commands/job_words.h"
 #include "control/job_exit_status.h"
 
@@ -15,15 +16,15 @@ constexpr Flag kFlags[] = {{"--timeout", "", "TIME", "give up after that: 30s, 4
 Result<int> Run(World& world, const Args& args) {
   int64_t timeout = kForever;
   if (args.Has("--timeout")) {
-    OC_TRY(seconds, OfFlag("--timeout", ParseDurationSeconds(args.Get("--timeout"))));
+    OC_TRY(seconds, OfFlag(args.Typed("--timeout"), ParseDurationSeconds(args.Get("--timeout"))));
     timeout = seconds;
   }
   OC_TRY(jobs, ResolveJobs(world, args.words()));
   DetachOnInterrupt("stopped waiting; the job goes on");
-  OC_TRY(done, jobs.cluster->Wait(jobs.ids, WaitUntil::kEnded, timeout));
+  OC_TRY(done, WaitForAll(world, *jobs.cluster, jobs.ids, timeout));
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
   if (world.out().json()) {
-    PrintRecordsJson(world, records);
+    PrintJobsJson(world, args.words(), records);
   } else {
     for (const JobRecord& record : records) {
       world.out().Note(StrCat("job '", record.spec.id, "' ", StateText(record, world.clock().WallUs())));

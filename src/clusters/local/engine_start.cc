@@ -14,6 +14,7 @@
 #include "net/unix_socket.h"
 #include "sys/posix_files.h"
 #include "sys/process.h"
+#include "sys/user.h"
 
 extern char** environ;
 
@@ -80,7 +81,10 @@ tl::unexpected<Error> DidNotStart(const std::string& log, int64_t from, std::str
 }  // namespace
 
 Result<Fd> StartEngine(const std::string& binary, const std::string& root) {
-  OC_TRY_VOID(PosixFiles().MakeFolders(root));
+  if (auto made = PosixFiles().MakeFolders(root); !made) {
+    made.error().hint = kRootHint;
+    return Fail(std::move(made).error());
+  }
   const std::string log_path = root + "/daemon.log";
   OC_TRY(log, OpenLog(log_path));
   const int64_t from = SizeOf(log);
