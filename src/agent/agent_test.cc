@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <errno.h>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
@@ -196,6 +198,35 @@ TEST_F(AgentTest, LeavesNothingRunning) {
   EXPECT_TRUE(world_.IsGone("child"));
   EXPECT_TRUE(world_.IsGone("daemon"));
 }
+
+// What the next test runs as an engine: `agent_test daemon ...`, with a child of its own.
+TEST(EngineStandIn, DISABLED_LivesUntilItIsToldToEnd) {
+  const std::string folder = getenv("DIR");
+  std::ofstream(folder + (fork() == 0 ? "/child" : "/engine")) << getpid();
+  EXPECT_TRUE(Eventually([&] { return access((folder + "/stop").c_str(), F_OK) == 0; }));
+}
+
+class AgentAndEngineTest : public AgentTest, public testing::WithParamInterface<int64_t> {};
+
+TEST_P(AgentAndEngineTest, AnEngineThatARankStartedLivesOnWithAllItStarted) {
+  world_.SetEnvironment({StrCat("EXE=", std::filesystem::read_symlink("/proc/self/exe").string())});
+  world_.spec.id = StrCat("ada_1700000002_", "0000", getpid() % 9000 + 1000);
+  world_.spec.resources.mem_bytes = GetParam();
+  world_.Shell(
+      "setsid $EXE daemon --gtest_also_run_disabled_tests --gtest_filter=EngineStandIn.* </dev/null "
+      ">/dev/null 2>&1 & setsid sleep 1000 >/dev/null 2>&1 & echo $! > $DIR/stray;"
+      "until [ -s $DIR/engine ] && [ -s $DIR/child ]; do sleep 0.01; done");
+  EXPECT_EQ(world_.Run(), "succeeded 0 0");
+  EXPECT_TRUE(world_.IsGone("stray"));
+  EXPECT_FALSE(world_.IsGone("engine"));
+  EXPECT_FALSE(world_.IsGone("child"));
+  EXPECT_EQ(world_.Report().notes, std::vector<std::string>());
+  std::ofstream(world_.Root() + "/stop");
+  EXPECT_TRUE(Eventually([&] { return world_.IsGone("engine") && world_.IsGone("child"); }));
+}
+
+// With a limit there is a control group, where this machine gives one.
+INSTANTIATE_TEST_SUITE_P(MemoryLimit, AgentAndEngineTest, testing::Values(0, int64_t{2} << 30));
 
 TEST_F(AgentTest, TakesItsRanksAlongWhenItIsKilled) {
   world_.Shell("echo $$ > $DIR/pid; touch $DIR/ready; exec sleep 1000");

@@ -32,11 +32,17 @@ ArrayRun::ArrayRun(const JobSpec& spec, const AgentOptions& options, const Attem
 
 Ending ArrayRun::Run(TaskCounter counter) {
   report_.Write(StartedLine(clock_.WallUs(), {}, ranks_.MasterPort()));
+  Ending ending = RunTasks(&counter);
+  report_.Flush();  // the last task has ended; cleaning up takes time
+  return ending;
+}
+
+Ending ArrayRun::RunTasks(TaskCounter* counter) {
   while (!supervisor_.CancelRequested()) {
     if (supervisor_.DrainRequested()) return {JobState::kSucceeded, 0, 0, -1, "drained"};
     if (!MakeRoom()) return CannotRun("the disk is full: no task was taken");
     const bool again = retried_ < retry_tasks_.size();
-    const std::optional<int> task = NextTask(&counter);
+    const std::optional<int> task = NextTask(counter);
     if (!task) return {JobState::kSucceeded, 0, 0, -1, ""};
     const Ending ending = RunTask(*task, again ? FirstFreeTry(*task) : 1);
     if (ending.state == JobState::kCancelled) return ending;
@@ -61,7 +67,8 @@ Ending ArrayRun::RunTask(int task, int first_try) {
   }
 }
 
-// The line of the end waits for the next one, which comes at once: two lines, one write.
+// The line of the end waits for that of the next start, two lines in one write: between the two there is only
+// the question what comes next. Whatever may take longer flushes it first.
 Ending ArrayRun::RunTry(int task, int attempt) {
   std::vector<std::string> logs;
   for (size_t rank = 0; rank < ranks_.Size(); ++rank) {
@@ -76,7 +83,8 @@ Ending ArrayRun::RunTry(int task, int attempt) {
 }
 
 // A task that is given again was begun by an agent that is gone; its logs are kept.
-int ArrayRun::FirstFreeTry(int task) const {
+int ArrayRun::FirstFreeTry(int task) {
+  report_.Flush();
   int attempt = 1;
   while (access(attempt_.TaskLog(task, attempt, 0).c_str(), F_OK) == 0) ++attempt;
   return attempt;
@@ -86,7 +94,6 @@ int ArrayRun::FirstFreeTry(int task) const {
 bool ArrayRun::MakeRoom() {
   for (int i = 0; i < kRoomTries; ++i) {
     if (report_.Reserve(kTaskBytes)) return true;
-    report_.Write("");
     supervisor_.Pause(kRoomPauseUs);
     if (supervisor_.CancelRequested()) return true;
   }

@@ -26,10 +26,11 @@ class ArrayRun : public GroupObserver {
   void OnNote(const std::string& text) override;
 
  private:
+  Ending RunTasks(TaskCounter* counter);
   std::optional<int> NextTask(TaskCounter* counter);
   Ending RunTask(int task, int first_try);
   Ending RunTry(int task, int attempt);
-  int FirstFreeTry(int task) const;
+  int FirstFreeTry(int task);
   bool MakeRoom();
   void SyncSometimes();
 

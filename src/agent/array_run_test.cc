@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
 #include <signal.h>
 #include <unistd.h>
 
@@ -39,6 +40,31 @@ TEST_F(ArrayRunTest, TwoAgentsRunEachTaskExactlyOnce) {
     EXPECT_EQ(count, 1) << task;
     EXPECT_EQ(world_.File(StrCat("task-", task, ".rank-0.log")), StrCat(task, "/200 try 1\n"));
   }
+}
+
+TEST_F(ArrayRunTest, TheRanksOfEachTaskMeetAtAPortOfTheirOwn) {
+  Array(0, 4);
+  world_.spec.resources.ranks_per_node = 2;
+  world_.Shell("echo $MASTER_PORT");
+  EXPECT_EQ(world_.Run(), "succeeded 0 0");
+  std::set<std::string> ports;
+  for (int task = 0; task < 5; ++task) {
+    const std::string port = world_.File(StrCat("task-", task, ".rank-0.log"));
+    EXPECT_EQ(world_.File(StrCat("task-", task, ".rank-1.log")), port);
+    ports.insert(port);
+  }
+  EXPECT_GT(ports.size(), 1u) << "the kernel may give one port twice, not five times";
+}
+
+// Room for the report of the next task is taken while the line of the end is queued: it is written first.
+TEST_F(ArrayRunTest, ReservingRoomWritesWhatIsQueued) {
+  const std::string path = world_.Root() + "/report";
+  auto file = ReportFile::Make(path);
+  ASSERT_TRUE(file);
+  file->Queue("line\n");
+  EXPECT_EQ(ReadWhole(path), "");
+  ASSERT_TRUE(file->Reserve(1 << 20));
+  EXPECT_EQ(ReadWhole(path), "line\n");
 }
 
 TEST_F(ArrayRunTest, EachTaskKeepsItsOwnEnd) {

@@ -30,13 +30,21 @@ Result<Fd> LockFolder(const std::string& path, Supervisor* supervisor) {
   return Fail(ErrorCode::kUnavailable, StrCat("'", path, "' was locked by another agent for too long"));
 }
 
+Result<void> Copy(const SnapshotStore& store, const std::string& tree, const AttemptFolder& attempt,
+                  Supervisor* supervisor) {
+  MaterialiseOptions options;
+  options.cancelled = [supervisor] { return supervisor->CancelRequested(); };
+  OC_TRY_VOID(Materialise(store, tree, attempt.Code(), options));
+  return {};
+}
+
 Result<void> CopyShared(const std::string& tree, const AttemptFolder& attempt, const SnapshotStore& store,
                         Supervisor* supervisor) {
   PosixFiles files;
   if (files.Exists(attempt.Code())) return {};
   OC_TRY(lock, LockFolder(attempt.Path(), supervisor));
   if (files.Exists(attempt.Code())) return {};
-  OC_TRY_VOID(Materialise(store, tree, attempt.Code()));  // appears complete or not at all
+  OC_TRY_VOID(Copy(store, tree, attempt, supervisor));  // appears complete or not at all
   return {};
 }
 
@@ -47,7 +55,7 @@ Result<std::string> PrepareFolder(const JobSpec& spec, const AttemptFolder& atte
   std::string folder = spec.workdir;
   if (!spec.snapshot.empty()) {
     if (spec.array.empty()) {
-      OC_TRY_VOID(Materialise(store, spec.snapshot, attempt.Code()));
+      OC_TRY_VOID(Copy(store, spec.snapshot, attempt, supervisor));
     } else {
       OC_TRY_VOID(CopyShared(spec.snapshot, attempt, store, supervisor));
     }

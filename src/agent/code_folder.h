@@ -12,8 +12,8 @@
 namespace overcap {
 
 // Makes the attempt's copy of the captured code, if the job has any, and returns the folder in which its
-// ranks start. The agents of an array share one copy: the first makes it, the others wait for it (kConflict
-// when `supervisor` is told to stop meanwhile).
+// ranks start. The agents of an array share one copy: the first makes it, the others wait for it kConflict
+// when `supervisor` is told to stop meanwhile.
 Result<std::string> PrepareFolder(const JobSpec& spec, const AttemptFolder& attempt,
                                   const SnapshotStore& store, Supervisor* supervisor);
 

@@ -73,4 +73,10 @@ void SetTask(std::vector<std::string>* environment, int task, int attempt) {
   environment->back() = StrCat("OVERCAP_TASK_TRY=", attempt);
 }
 
+void SetMasterPort(std::vector<std::string>* environment, int port) {
+  for (std::string& entry : *environment) {
+    if (NameOf(entry) == "MASTER_PORT") entry = StrCat("MASTER_PORT=", port);
+  }
+}
+
 }  // namespace overcap

@@ -24,5 +24,6 @@ std::vector<std::string> RankEnvironment(std::string_view blob, const JobSpec& s
 
 // Names the task, in an environment that RankEnvironment made for an array.
 void SetTask(std::vector<std::string>* environment, int task, int attempt);
+void SetMasterPort(std::vector<std::string>* environment, int port);
 
 }  // namespace overcap

@@ -41,6 +41,13 @@ TEST(RankEnvironment, ItsOwnVariablesWinOverTheSubmitters) {
   EXPECT_EQ(std::count(env.begin(), env.end(), "CUDA_VISIBLE_DEVICES="), 1);
 }
 
+TEST(RankEnvironment, TakesAnotherPort) {
+  auto env = RankEnvironment("", TwoRanks(), {}, {"/work", 1}, 0);
+  SetMasterPort(&env, 29502);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "MASTER_PORT=1"), 0);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "MASTER_PORT=29502"), 1);
+}
+
 TEST(RankEnvironment, NamesTheTaskOfAnArray) {
   JobSpec spec = TwoRanks();
   spec.array.ranges = {{5, 9, 1}};

@@ -58,7 +58,13 @@ RankGroup::RankGroup(const JobSpec& spec, const AgentOptions& options, std::stri
 }
 
 void RankGroup::NameTask(int task, int attempt) {
-  for (GroupMember& member : members_) SetTask(&member.request.env, task, attempt);
+  // The task before may have left connections on its port, or another program may have taken it since.
+  const bool meet = members_.size() > 1;
+  if (meet) master_port_ = FreePort();
+  for (GroupMember& member : members_) {
+    SetTask(&member.request.env, task, attempt);
+    if (meet) SetMasterPort(&member.request.env, master_port_);
+  }
 }
 
 Ending RankGroup::Run(const std::vector<std::string>& logs, GroupObserver* observer) {

@@ -26,7 +26,7 @@ class RankGroup {
   const std::vector<std::string>& FirstEnvironment() const { return members_[0].request.env; }
   const RankGuard& Guard() const { return guard_; }
 
-  void NameTask(int task, int attempt);  // arrays, before each Run
+  void NameTask(int task, int attempt);  // arrays, before each Run; ranks that meet get a new port each time
   // Runs all ranks to their end, with their output in these new files, one each.
   Ending Run(const std::vector<std::string>& logs, GroupObserver* observer);
 

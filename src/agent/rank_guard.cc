@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/engine_process.h"
 #include "base/text.h"
 #include "sys/proc_table.h"
 
@@ -45,6 +46,7 @@ RankGuard::RankGuard(const JobSpec& spec, const AgentOptions& options) : resourc
 
 RankGuard::~RankGuard() {
   if (!cgroup_) return;
+  ReleaseEngines();
   (void)cgroup_->KillAll(kLastKill);
   (void)cgroup_->Remove(kLastKill);
 }
@@ -58,6 +60,7 @@ GroupLimits RankGuard::Limits() const {
   limits.time_us = resources_.time_seconds * 1'000'000;
   if (resources_.mem_bytes > 0) limits.over_memory = [this] { return OverMemory(); };
   if (cgroup_) limits.kill_more = [this] { KillGroup(); };
+  limits.leave_alone = IsEngineProcess;
   return limits;
 }
 
@@ -72,11 +75,21 @@ bool RankGuard::KernelKilled() const {
 // Resident memory counts shared pages once per process, so only when that is too much the dear sum is made.
 bool RankGuard::OverMemory() const {
   if (cgroup_ && cgroup_->LimitsMemory()) return KernelKilled();
-  const std::vector<pid_t> pids = ChildrenOf(getpid());
+  const std::vector<pid_t> pids = LikelyChildrenOf(getpid());
   return ResidentBytes(pids) > resources_.mem_bytes && ProportionalBytes(pids) > resources_.mem_bytes;
 }
 
+// An engine that a rank started is in the ranks' group, and all it started is.
+void RankGuard::ReleaseEngines() const {
+  for (const pid_t pid : cgroup_->Processes()) {
+    if (!IsEngineProcess(pid)) continue;
+    (void)cgroup_->Release(pid);
+    for (const pid_t child : ChildrenOf(pid)) (void)cgroup_->Release(child);
+  }
+}
+
 void RankGuard::KillGroup() const {
+  ReleaseEngines();
   (void)cgroup_->KillAll(kKillStep);
 }
 

@@ -29,6 +29,7 @@ class RankGuard {
 
  private:
   bool OverMemory() const;
+  void ReleaseEngines() const;
   void KillGroup() const;
 
   Resources resources_;

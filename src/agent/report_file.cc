@@ -34,6 +34,7 @@ Result<void> ReportFile::Reserve(int64_t bytes) {
   constexpr int64_t kStep = 64 << 10;
   const int64_t needed = offset_ + static_cast<int64_t>(queued_.size()) + bytes + kEndingBytes;
   if (needed <= reserved_) return {};
+  Flush();
   const int64_t more = reserved_ == 0 ? needed : needed - reserved_ + kStep;
   int error = Allocate(fd_.Get(), reserved_, more);
   if (error == EINTR) error = Allocate(fd_.Get(), reserved_, more);

@@ -16,11 +16,16 @@ class ReportFile {
  public:
   static Result<ReportFile> Make(const std::string& path);
 
-  // Room for `bytes` more on top of what the ending needs. kUnavailable: the disk is full.
+  // Room for `bytes` more on top of what the ending needs. kUnavailable: the disk is full. Writes what is
+  // queued before it asks the disk for anything.
   Result<void> Reserve(int64_t bytes);
-  // Queue() keeps the line until the next Write(), so that two lines cost one write.
+  // Queue() keeps the line until the next Write(), so that two lines cost one write. Nothing slow may stand
+  // between the two: a queued line is lost when the process is killed.
   void Queue(std::string_view line) { queued_ += line; }
   void Write(std::string_view line);
+  void Flush() {
+    if (!queued_.empty()) Write("");
+  }
   // A line that may be left out: only while more room is left than the ending needs.
   void WriteIfRoom(std::string_view line);
   void Sync();

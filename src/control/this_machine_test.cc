@@ -27,8 +27,9 @@ TEST(MachineOf, WhatIsDeclaredTakesItsPlace) {
   declared.gpus = {{"RTX 6000", 2, 7}, {"a100", 1, 0}};
   declared.mem_bytes = 5;
   const Machine machine = MachineOf(declared, facts);
-  EXPECT_EQ(machine,
-            (Machine{"here", 8, 5, {{0, "rtx_6000", "", 7}, {1, "rtx_6000", "", 7}, {2, "a100", "", 0}}}));
+  EXPECT_EQ(
+      machine,
+      (Machine{"here", 8, 5, {{0, "rtx_6000", "", 7}, {1, "rtx_6000", "", 7}, {2, "a100", "", 0}}, true}));
 }
 
 TEST(MachineOf, KnowsTheNamesOfTheCpusWhereTheyAreNotTheUsualOnes) {

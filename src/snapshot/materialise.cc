@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <optional>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -38,7 +39,8 @@ ssize_t ReadExpecting(int fd, size_t size, char* buffer) {
 // Fills one new folder with the entries of a tree.
 class Builder {
  public:
-  Builder(const SnapshotStore& store, bool hard_links) : store_(store), hard_links_(hard_links) {}
+  Builder(const SnapshotStore& store, const MaterialiseOptions& options)
+      : store_(store), hard_links_(options.hard_links), cancelled_(options.cancelled) {}
 
   // Makes the folder `path`; removes it again when that fails.
   Result<MaterialiseReport> Build(const std::vector<TreeEntry>& entries, const std::string& path) {
@@ -66,6 +68,9 @@ class Builder {
   }
 
   Result<void> MakeEntry(const TreeEntry& entry) {
+    if (cancelled_ && std::this_thread::get_id() == caller_ && cancelled_()) {
+      return Fail(ErrorCode::kConflict, "cancelled while the code was copied");
+    }
     bytes_ += entry.size;
     const Fd object(openat(store_.FolderFd(), ObjectPath(ObjectKind::kContent, entry.content).c_str(),
                            O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -148,6 +153,8 @@ class Builder {
 
   const SnapshotStore& store_;
   const bool hard_links_;
+  const std::function<bool()> cancelled_;
+  const std::thread::id caller_ = std::this_thread::get_id();
   FileCopier copier_;
   std::string path_;
   Fd fd_;
@@ -174,7 +181,7 @@ Result<void> MakeOneSpare(const SnapshotStore& store, const Digest& tree) {
   OC_TRY(entries, store.ReadTreeOrDrop(tree.Hex()));
   const std::string copy = TemporaryName("spare");
   const Result<MaterialiseReport> built =
-      Builder(store, false).Build(entries, StrCat(store.Folder(), "/", copy));
+      Builder(store, {}).Build(entries, StrCat(store.Folder(), "/", copy));
   if (!built) return Fail(built.error());
   return AddSpare(store, tree, copy);
 }
@@ -192,7 +199,7 @@ Result<MaterialiseReport> Materialise(const SnapshotStore& store, std::string_vi
   OC_TRY(lock, store.LockShared());
   OC_TRY(entries, store.ReadTreeOrDrop(tree_id));
   const std::string temporary = StrCat(target, ".", TemporaryName("copy").substr(4));
-  OC_TRY(report, Builder(store, options.hard_links).Build(entries, temporary));
+  OC_TRY(report, Builder(store, options).Build(entries, temporary));
   if (RenameNew(AT_FDCWD, temporary, AT_FDCWD, target)) return report;
   const int error_number = errno;
   (void)RemoveTree(temporary);

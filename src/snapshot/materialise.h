@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,8 @@ struct MaterialiseOptions {
   // damages the store. Executables are copied all the same (docs/adr/0002-materialise-by-copy.md).
   bool hard_links = false;
   bool use_spare = true;
+  // Asked between files, from the calling thread only; true: kConflict, and nothing is left. May be empty.
+  std::function<bool()> cancelled = {};
 };
 
 struct MaterialiseReport {

@@ -81,6 +81,19 @@ TEST_F(MaterialiseTest, SharesFilesOnlyWhenAsked) {
   EXPECT_EQ(fs::hard_link_count(temp_ / "copy/bin/run"), 1u) << "executables have another mode than objects";
 }
 
+TEST_F(MaterialiseTest, StopsBetweenFilesWhenItIsCancelledAndLeavesNothing) {
+  const std::string folder = temp_ / "job";
+  fs::create_directories(folder);
+  int asked = 0;
+  MaterialiseOptions options;
+  options.cancelled = [&] { return ++asked == 3; };
+  const auto report = Materialise(store_, tree_, folder + "/copy", options);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(EntriesOf(folder), 0u);
+}
+
 TEST_F(MaterialiseTest, RefusesATargetThatExists) {
   fs::create_directories(temp_ / "there");
   EXPECT_EQ(Materialise(store_, tree_, temp_ / "there").error().code, ErrorCode::kConflict);

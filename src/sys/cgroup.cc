@@ -216,6 +216,18 @@ Result<void> Cgroup::AddProcess(pid_t pid) {
   return {};
 }
 
+Result<void> Cgroup::Release(pid_t pid) {
+  const CgroupPlaces places = OwnCgroupPlaces();
+  for (const Part& part : parts_) {
+    const auto place = places.v1.find(part.controller);
+    if (!v2_ && place == places.v1.end()) continue;
+    const std::string file = (v2_ ? places.v2 : place->second).folder + "/cgroup.procs";
+    const int error = WriteKernelFile(file, std::to_string(pid));
+    if (error != 0) return Fail(ErrnoError(error, StrCat("cannot put process ", pid, " into '", file, "'")));
+  }
+  return {};
+}
+
 // A process in any part counts: a child may have been stopped between joining two of them.
 std::vector<pid_t> Cgroup::Processes() const {
   std::vector<pid_t> pids;

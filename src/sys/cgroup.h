@@ -33,6 +33,8 @@ class Cgroup {
   // A process that writes "0" into each of these has joined.
   std::vector<std::string> ProcsFiles() const;
   Result<void> AddProcess(pid_t pid);
+  // Moves it to where the caller is itself, in all hierarchies of this group.
+  Result<void> Release(pid_t pid);
   std::vector<pid_t> Processes() const;
 
   // SIGKILL to all in it, until none is left; kUnavailable when some are after `timeout` (stuck in the

@@ -133,6 +133,20 @@ TEST_F(CgroupTest, AddProcessMovesARunningProcess) {
   EXPECT_EQ(group_->Processes(), std::vector<pid_t>{pid});
 }
 
+TEST_F(CgroupTest, AReleasedProcessIsNotKilledWithTheRest) {
+  if (!Make(64 << 20, "")) return;
+  const auto wait_for_ever = [] {
+    for (;;) pause();
+  };
+  const pid_t kept = Start(wait_for_ever);
+  Start(wait_for_ever);
+  AwaitProcesses(2);
+  EXPECT_TRUE(group_->Release(kept));
+  EXPECT_TRUE(group_->KillAll(milliseconds(5000)));
+  EXPECT_EQ(waitpid(kept, nullptr, WNOHANG), 0);
+  kill(kept, SIGKILL);
+}
+
 TEST_F(CgroupTest, OneLeftBehindIsFoundAgainAndItsNameIsTaken) {
   if (!Make(64 << 20, "0")) return;
   EXPECT_EQ(Cgroup::Create({name_, 64 << 20, "0"}).error().code, ErrorCode::kConflict);

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <errno.h>
+#include <iterator>
 #include <limits>
 #include <poll.h>
+#include <set>
 #include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,7 +33,7 @@ GroupEnd GroupRun::Run() {
   StartAll();
   while (children_left_ && !gave_up_) {
     Decide();
-    if (!gave_up_) Wait();
+    if (children_left_ && !gave_up_) Wait();
   }
   DrainAll();
   return end_;
@@ -53,6 +56,7 @@ Result<void> GroupRun::Start(GroupMember* member, Running* running) {
   running->pump = std::move(pump);
   SpawnRequest& request = member->request;
   request.stdout_fd = request.stderr_fd = running->pump.WriteFd();
+  request.want_pidfd = members_.size() > 1;
   Result<Spawned> spawned = Spawn(request);
   if (!spawned) {
     running->pump.CloseWriteEnd();
@@ -62,7 +66,18 @@ Result<void> GroupRun::Start(GroupMember* member, Running* running) {
   pids_.push_back(spawned->pid);
   ++alive_;
   children_left_ = true;
+  if (request.want_pidfd) WatchDeath(running, std::move(spawned->pidfd));
   return {};
+}
+
+// Where that cannot be, the members are told in the kernel's own order, that of their start.
+void GroupRun::WatchDeath(Running* running, Fd pidfd) {
+  if (!deaths_) deaths_ = Fd(epoll_create1(EPOLL_CLOEXEC));
+  if (!deaths_ || !pidfd) return;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = running->pid;
+  if (epoll_ctl(deaths_.Get(), EPOLL_CTL_ADD, pidfd.Get(), &event) == 0) running->pidfd = std::move(pidfd);
 }
 
 void GroupRun::StartFailed(int index, const Error& error) {
@@ -106,7 +121,13 @@ void GroupRun::SweepStrays() {
 }
 
 void GroupRun::Climb() {
-  switch (ladder_->Next(now_us_)) {
+  const StopLadder::Step step = ladder_->Next(now_us_);
+  if (step == StopLadder::Step::kWait) return;
+  if (NothingToStop()) {
+    children_left_ = false;
+    return;
+  }
+  switch (step) {
     case StopLadder::Step::kWait:
       return;
     case StopLadder::Step::kTerm:
@@ -124,7 +145,7 @@ void GroupRun::Climb() {
 
 void GroupRun::GiveUp() {
   gave_up_ = true;
-  for (pid_t pid : ChildrenOf(getpid())) {
+  for (pid_t pid : Stoppable(ChildrenOf(getpid()))) {
     if (!super_.given_up_.insert(pid).second) continue;
     observer_.OnNote(StrCat("process ", pid, " would not die by SIGKILL and was left behind"));
   }
@@ -140,7 +161,7 @@ void GroupRun::SignalAll(int sig) {
   for (const Running& member : running_) {
     if (member.pid > 0 && kill(-member.pid, sig) == 0) groups.push_back(member.pid);
   }
-  for (pid_t pid : ChildrenOf(getpid())) {
+  for (pid_t pid : Stoppable(ChildrenOf(getpid()))) {
     if (std::find(groups.begin(), groups.end(), getpgid(pid)) == groups.end()) kill(pid, sig);
   }
 }
@@ -185,13 +206,45 @@ int64_t GroupRun::NextDeadline() const {
 
 void GroupRun::Reap() {
   super_.child_ended_ = false;
-  int status = 0;
-  pid_t pid = 0;
-  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-    super_.given_up_.erase(pid);
-    MemberEnded(pid, ProcessEndOf(status));
+  siginfo_t dead{};
+  pid_t before = 0;
+  bool any_child = true;
+  for (;; before = dead.si_pid) {
+    ReapDeathsInOrder();
+    dead.si_pid = 0;
+    any_child = waitid(P_ALL, 0, &dead, WEXITED | WNOHANG | WNOWAIT) == 0;
+    if (!any_child || dead.si_pid == 0) break;
+    // One that is watched died just now, and perhaps another one before it: look again.
+    if (!IsWatched(dead.si_pid) || dead.si_pid == before) ReapOne(dead.si_pid);
   }
-  children_left_ = pid == 0 && !(alive_ == 0 && !super_.given_up_.empty() && OnlyGivenUpLeft());
+  children_left_ = any_child && !NothingToStop();
+}
+
+// A wait for any child would tell those that died at about the same time in the order of their start, and
+// blame rank 0 for what another rank began.
+void GroupRun::ReapDeathsInOrder() {
+  epoll_event ended[16];
+  int count = 0;
+  while (deaths_ && (count = epoll_wait(deaths_.Get(), ended, std::size(ended), 0)) > 0) {
+    for (int i = 0; i < count; ++i) {
+      for (Running& member : running_) {
+        if (member.pid == ended[i].data.fd) member.pidfd.Reset();
+      }
+      ReapOne(ended[i].data.fd);  // fails while a debugger has not let it go; its end is seen later then
+    }
+  }
+}
+
+void GroupRun::ReapOne(pid_t pid) {
+  int status = 0;
+  if (waitpid(pid, &status, WNOHANG) != pid) return;
+  super_.given_up_.erase(pid);
+  MemberEnded(pid, ProcessEndOf(status));
+}
+
+bool GroupRun::IsWatched(pid_t pid) const {
+  return std::any_of(running_.begin(), running_.end(),
+                     [pid](const Running& r) { return r.pid == pid && r.pidfd.Valid(); });
 }
 
 void GroupRun::MemberEnded(pid_t pid, const ProcessEnd& end) {
@@ -199,6 +252,7 @@ void GroupRun::MemberEnded(pid_t pid, const ProcessEnd& end) {
       std::find_if(running_.begin(), running_.end(), [&](const Running& r) { return r.pid == pid; });
   if (at == running_.end()) return;  // adopted from a member
   at->pid = -1;
+  at->pidfd.Reset();
   at->pump
       .CloseWriteEnd();  // held until now: one wake-up for the end of a member, not a second for its pipe's
   --alive_;
@@ -213,9 +267,27 @@ void GroupRun::MemberEnded(pid_t pid, const ProcessEnd& end) {
   if (alive_ > 0) BeginStop(StopCause::kMemberFailed, super_.times_.grace);
 }
 
-bool GroupRun::OnlyGivenUpLeft() const {
+std::vector<pid_t> GroupRun::Stoppable(std::vector<pid_t> pids) const {
+  if (!limits_.leave_alone) return pids;
+  std::set<pid_t> spared;
+  for (const pid_t pid : pids) {
+    if (spared.contains(pid) || !limits_.leave_alone(pid)) continue;
+    spared.insert(pid);
+    for (const pid_t child : ChildrenOf(pid)) spared.insert(child);
+  }
+  std::erase_if(pids, [&](pid_t pid) { return spared.contains(pid); });
+  return pids;
+}
+
+// All members have ended, and what is left of them cannot or must not be stopped. When nothing runs any more,
+// the last one is dying and its signal is on its way.
+bool GroupRun::NothingToStop() const {
+  if (alive_ > 0) return false;
   const std::vector<pid_t> left = ChildrenOf(getpid());
-  return std::all_of(left.begin(), left.end(), [this](pid_t pid) { return super_.given_up_.contains(pid); });
+  if (left.empty()) return false;
+  const std::vector<pid_t> targets = Stoppable(left);
+  return std::all_of(targets.begin(), targets.end(),
+                     [this](pid_t pid) { return super_.given_up_.contains(pid); });
 }
 
 void GroupRun::PumpOne(size_t index) {

@@ -20,12 +20,14 @@ class GroupRun {
  private:
   struct Running {
     pid_t pid = -1;  // -1: not started, or ended
+    Fd pidfd;        // while it runs and its death is watched for
     OutputPump pump;
     bool drop_noted = false;
   };
 
   void StartAll();
   Result<void> Start(GroupMember* member, Running* running);
+  void WatchDeath(Running* running, Fd pidfd);
   void StartFailed(int index, const Error& error);
 
   void Decide();  // what the clock, the limits and the signals ask for
@@ -40,8 +42,12 @@ class GroupRun {
   void Wait();
   int64_t NextDeadline() const;
   void Reap();
+  void ReapDeathsInOrder();
+  void ReapOne(pid_t pid);
+  bool IsWatched(pid_t pid) const;
   void MemberEnded(pid_t pid, const ProcessEnd& end);
-  bool OnlyGivenUpLeft() const;
+  std::vector<pid_t> Stoppable(std::vector<pid_t> pids) const;  // without what is to be left alone
+  bool NothingToStop() const;
 
   void PumpOne(size_t index);
   void DrainAll();
@@ -53,6 +59,7 @@ class GroupRun {
   GroupObserver& observer_;
 
   std::vector<Running> running_;
+  Fd deaths_;  // an epoll of the pidfds, for groups of several: it tells who died in the order of the deaths
   std::vector<pid_t> pids_;
   int alive_ = 0;
   bool children_left_ = false;

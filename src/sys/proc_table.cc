@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "sys/fd.h"
@@ -37,14 +38,31 @@ std::string ProcPath(pid_t pid, std::string_view file) {
   return StrCat("/proc/", pid, "/", file);
 }
 
-std::vector<pid_t> AllPids() {
+// The names in a folder that are numbers.
+std::vector<pid_t> PidsIn(const std::string& path) {
   std::vector<pid_t> pids;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc"), closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
   if (!folder) return pids;
   while (const dirent* entry = readdir(folder.get())) {
     if (const auto pid = ParseInt(entry->d_name)) pids.push_back(static_cast<pid_t>(*pid));
   }
   return pids;
+}
+
+std::vector<pid_t> AllPids() {
+  return PidsIn("/proc");
+}
+
+// Each thread has those that it started.
+std::vector<pid_t> DirectChildren(pid_t pid) {
+  std::vector<pid_t> children;
+  for (const pid_t thread : PidsIn(ProcPath(pid, "task"))) {
+    const auto list = ReadProc(StrCat("/proc/", pid, "/task/", thread, "/children"));
+    for (const std::string& word : Split(list.value_or(""), ' ')) {
+      if (const auto child = ParseInt(word)) children.push_back(static_cast<pid_t>(*child));
+    }
+  }
+  return children;
 }
 
 bool HasEnded(const ProcessRow& row) {
@@ -127,6 +145,20 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
     if (row == children.end()) continue;
     found.insert(found.end(), row->second.begin(), row->second.end());
     children.erase(row);  // a pid reused while we read cannot make a circle
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+std::vector<pid_t> LikelyChildrenOf(pid_t pid) {
+  static const bool kernel_tells = access("/proc/thread-self/children", R_OK) == 0;
+  if (!kernel_tells) return ChildrenOf(pid);
+  std::vector<pid_t> found = {pid};
+  std::unordered_set<pid_t> seen = {pid};  // a pid reused while we read cannot make a circle
+  for (size_t i = 0; i < found.size(); ++i) {
+    for (const pid_t child : DirectChildren(found[i])) {
+      if (seen.insert(child).second) found.push_back(child);
+    }
   }
   found.erase(found.begin());
   return found;

@@ -39,6 +39,9 @@ std::optional<ProcessRow> ParseProcessRow(std::string_view stat);
 // All descendants of `pid` that have not ended, parents before children. Those that have lost their parent
 // are found only if `pid` is their subreaper.
 std::vector<pid_t> ChildrenOf(pid_t pid);
+// The same by a way that costs by the family's size, not the machine's, where the kernel has it. Some may be
+// missing while others end, and some may have ended: for a look at them, not for ending them.
+std::vector<pid_t> LikelyChildrenOf(pid_t pid);
 
 // Processes of this user that were started with exactly this NAME=VALUE in their environment and have not
 // ended.

@@ -107,6 +107,16 @@ TEST(ProcTableTest, FindsChildrenOfChildren) {
   EXPECT_TRUE(parent != all.end() && child != all.end() && parent < child);
 }
 
+TEST(ProcTableTest, FindsThemByALookAtTheFamilyToo) {
+  Family family;
+  EXPECT_EQ(LikelyChildrenOf(family.pid), std::vector<pid_t>{family.child});
+  const std::vector<pid_t> all = LikelyChildrenOf(getpid());
+  const auto parent = std::find(all.begin(), all.end(), family.pid);
+  const auto child = std::find(all.begin(), all.end(), family.child);
+  EXPECT_TRUE(parent != all.end() && child != all.end() && parent < child);
+  EXPECT_TRUE(LikelyChildrenOf(-5).empty());
+}
+
 TEST(ProcTableTest, FindsProcessesByAnExactEntryOfTheirEnvironment) {
   const std::string entry = StrCat("OVERCAP_JOB_ID=test_", getpid());
   Family family(entry);

@@ -36,15 +36,19 @@ struct GroupLimits {
   int64_t time_us = 0;                // from the start of the last member; 0: none
   std::function<bool()> over_memory;  // asked every memory_poll; true: KILL the group. May be empty
   std::function<void()> kill_more;    // called with every KILL (a cgroup's own kill). May be empty
+  // True for a process that members began but that is not theirs: it and all that it started are neither
+  // stopped nor waited for. Members are stopped whatever it says. May be empty.
+  std::function<bool(pid_t)> leave_alone;
 };
 
 enum class StopCause { kNone, kMemberFailed, kCancelled, kTimeLimit, kMemoryLimit };
 
 struct GroupEnd {
   StopCause cause = StopCause::kNone;  // what ended the group first
-  int first_failed = -1;               // the member that failed by itself before anything was stopped
-  ProcessEnd end{0, 0};                // of that member, else of the first that did not end well
-  std::string reason;                  // why it could not be executed; else empty
+  int first_failed = -1;  // the member that failed by itself before anything was stopped: of several the
+                          // one that died first, by the kernel's account
+  ProcessEnd end{0, 0};   // of that member, else of the first that did not end well
+  std::string reason;     // why it could not be executed; else empty
 };
 
 // Told what happens, in the order in which it happens, from inside Run().

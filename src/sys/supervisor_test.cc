@@ -113,6 +113,15 @@ TEST_F(SupervisorTest, ReportsTheFirstFailureAndStopsTheOthers) {
   EXPECT_EQ(Run({"exec sleep 100", "exit 7"}), "started 2; end 1 7 0; end 0 143 15; failed 1 7 0");
 }
 
+// The supervisor sleeps until both are dead: member 1 first, member 0 because of that.
+TEST_F(SupervisorTest, BlamesTheMemberThatDiedFirstAlsoWhenItSeesTwoDeathsAtOnce) {
+  const std::string dead = "until grep -q '^State:.Z' /proc/$who/status; do sleep 0.01; done;";
+  const std::string follower = StrCat("while ! [ -s $DIR/pid ]; do sleep 0.01; done; who=$(cat $DIR/pid); ",
+                                      dead, "who=$$; (", dead, " kill -CONT $PPID) & exit 6");
+  const std::string leader = "kill -STOP $PPID; echo $$ > $DIR/new; mv $DIR/new $DIR/pid; exit 5";
+  EXPECT_EQ(Run({follower, leader}), "started 2; end 1 5 0; end 0 6 0; failed 1 5 0");
+}
+
 TEST_F(SupervisorTest, KillsMembersThatIgnoreTerm) {
   const std::string stubborn = "trap '' TERM; touch $DIR/ready; while :; do sleep 0.05; done";
   EXPECT_EQ(Run({stubborn, "while ! [ -e $DIR/ready ]; do sleep 0.01; done; exit 3"}),
