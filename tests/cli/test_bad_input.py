@@ -125,6 +125,24 @@ class BadInput(Rig):
         self.assertIn("/proc/overcap", done.err)
         self.user = None
 
+    def test_a_folder_that_is_gone_is_said(self):
+        gone = self.root / "gone"
+        gone.mkdir()
+        for verb in (["submit", "true"], ["init"]):
+            done = subprocess.run(["/bin/sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", str(self.binary), *verb], cwd=gone,
+                                  env=self.env, capture_output=True, timeout=30)
+            gone.mkdir()
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn(b"the current folder does not exist any more", done.stderr)
+
+    def test_a_size_needs_its_unit(self):
+        self.refused("gc", "--max-size", "1", says=["--max-size", "1G"])
+        self.refused("submit", "--mem", "16", "true", says=["--mem", "16G"])
+
+    def test_a_wrong_home_is_named(self):
+        for verb in (["submit", "true"], ["ls"]):
+            self.refused(*verb, status=None, says="OVERCAP_HOME", env={"OVERCAP_HOME": "/proc/nope"})
+
 
 if __name__ == "__main__":
     main()

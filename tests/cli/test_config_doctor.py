@@ -43,6 +43,10 @@ class Config(Rig):
             done = self.refused("config", "show")
             self.assertRegex(done.err, f"overcap.yaml:[{line}-3]", text)
 
+    def test_an_unknown_driver_is_an_error_with_the_place(self):
+        self.write("overcap.yaml", "clusters:\n  local: {driver: lokal}\n")
+        self.refused("config", "show", says=["overcap.yaml:2", "'lokal'", "'local'"])
+
     def test_a_bad_configuration_leaves_nothing_behind(self):
         self.write("overcap.yaml", "nonsense: 1\n")
         self.refused("submit", "true")
@@ -96,6 +100,11 @@ class Engine(Rig):
         ids = [self.id_in(self.finish(process)) for process in processes]
         self.assertEqual({self.ended(job_id)["state"] for job_id in ids}, {"succeeded"})
         self.until(lambda: len(self.processes()) == 1, "one process, the engine, to be left")
+
+    def test_a_second_engine_says_that_one_runs(self):
+        pid = self.daemon_pid()
+        self.assertIn(f"pid {pid}", self.ok("daemon").err)
+        self.refused("daemon", "recover", status=6, says=[f"pid {pid}", "overcap daemon stop"])
 
     def test_a_stale_socket_is_no_obstacle(self):
         self.run_job("true")

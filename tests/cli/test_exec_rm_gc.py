@@ -76,7 +76,7 @@ class Collect(Rig):
         held = self.submit("--hold", "true")
         running = self.submit(*shell(f'echo up > "$FACTS/up"; {self.gate()}; cat overcap.yaml 2>/dev/null; exit 0'))
         self.fact("up")
-        facts = self.ok("gc", "--max-size", "1", "--json").json()
+        facts = self.ok("gc", "--max-size", "1B", "--json").json()
         self.assertEqual(sorted(facts["jobs"]), sorted(ended))
         self.assertEqual({job["id"] for job in self.jobs("ls", "--all")}, {held, running})
         self.open_gate()
@@ -85,7 +85,7 @@ class Collect(Rig):
 
     def test_gc_dry_run_removes_nothing(self):
         job = self.run_job("true")
-        facts = self.ok("gc", "--max-size", "1", "--dry-run", "--json").json()
+        facts = self.ok("gc", "--max-size", "1B", "--dry-run", "--json").json()
         self.assertEqual((facts["jobs"], facts["dry_run"]), ([job["id"]], True))
         self.assertEqual([j["id"] for j in self.jobs("ls", "--all")], [job["id"]])
 

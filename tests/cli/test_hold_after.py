@@ -79,6 +79,11 @@ class After(Rig):
         first = self.run_job("true")["id"]
         self.assertEqual(self.run_job("--after", first, "true")["state"], "succeeded")
 
+    def test_after_a_job_that_has_already_failed_is_refused(self):
+        first = self.run_job("false")["id"]
+        self.refused("submit", "--after", first, "true", status=6, says=[first, "--after-any"])
+        self.assertEqual(self.run_job("--after-any", first, "true")["state"], "succeeded")
+
     def test_after_an_unknown_job_is_refused_and_leaves_nothing(self):
         unknown = "nobody_1563257309_00000000"
         self.refused("submit", "--after", unknown, "true", status=None, says=unknown)

@@ -47,6 +47,10 @@ class Ids(Rig):
         self.refused("abort", digit, status=6)
         self.assertEqual({job["state"] for job in self.jobs("ls", "--all")}, {"held"})
 
+    def test_a_name_leads_to_the_id(self):
+        job_id = self.submit("--hold", "--name", "exp1", "true")
+        self.refused("query", "exp1", status=3, says=["named 'exp1'", job_id])
+
     def test_an_unknown_id_suggests_the_nearest(self):
         job_id = self.submit("--hold", "true")
         wrong = job_id[:-1] + ("0" if job_id[-1] != "0" else "1")

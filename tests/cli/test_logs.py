@@ -80,6 +80,10 @@ class Logs(Rig):
         process.stderr.close()
         self.assertEqual(self.job(job["id"])["state"], "succeeded")
 
+    def test_follow_with_json_shows_the_output_beside_the_record(self):
+        done = self.ok("submit", "--follow", "--json", "echo", "said")
+        self.assertEqual((done.json()["state"], done.err), ("succeeded", "said\n"))
+
 
 if __name__ == "__main__":
     main()

@@ -24,6 +24,25 @@ class Listing(Rig):
         self.assertEqual(len(self.jobs("ls")), 20)
         self.assertEqual({job["id"] for job in self.jobs("ls", "--all")}, set(ids))
 
+    def test_ls_quiet_gives_ids_only_for_scripts_and_completion(self):
+        ids = [self.submit("--hold", "true") for _ in range(3)]
+        self.assertEqual(self.ok("ls", "-q").out.split("\n"), [*ids, ""])
+        self.assertEqual(self.ok("ls", "-q", "--status", "running, held").out.split(), ids)
+
+    def test_ls_says_why_a_job_waits_and_leaves_out_empty_columns(self):
+        held = self.submit("--hold", "true")
+        self.assertNotIn("REASON", self.ok("ls").out)
+        self.submit("--after", held, "--name", "second", "true")
+        table = self.ok("ls").out
+        self.assertIn(f"waits for '{held}'", table)
+        self.assertIn("NAME", table)
+
+    def test_a_huge_argument_does_not_flood_a_table(self):
+        job_id = self.submit("--hold", "echo", "x" * 100_000)
+        self.assertLess(len(self.ok("ls").out), 1000)
+        self.assertLess(len(self.ok("query", job_id).out), 2000)
+        self.assertEqual(self.job(job_id)["command"][1], "x" * 100_000)
+
     def test_ls_filters_by_user_and_age(self):
         job = self.run_job("true")
         self.assertEqual([j["id"] for j in self.jobs("ls", "--all", "--user", job["user"])], [job["id"]])

@@ -72,6 +72,12 @@ class Abort(Rig):
         after = self.job(job["id"])
         self.assertEqual((after["state"], after["exit_status"], after["ended"]), ("failed", 3, job["ended"]))
 
+    def test_one_job_named_gives_an_object_several_an_array(self):
+        ids = [self.submit("--hold", "true") for _ in range(2)]
+        for verb in ("query", "hold", "release", "wait", "abort", "resubmit"):
+            self.assertIsInstance(self.ok(verb, "--json", ids[0]).json(), dict, verb)
+            self.assertEqual(len(self.ok(verb, "--json", *ids).json()), 2, verb)
+
     def test_abort_takes_several_jobs(self):
         ids = [self.submit("sleep", "300") for _ in range(3)] + [self.submit("--hold", "true")]
         self.ok("abort", *ids)
