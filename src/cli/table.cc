@@ -12,19 +12,27 @@ constexpr int kGap = 2;  // blanks between columns
 constexpr int kNarrowestFlexible = 8;
 
 // One line that cannot move the cursor: what stands in a cell often comes from the user's command.
-std::string OneLine(std::string_view text) {
+std::string OneLine(std::string text) {
+  const auto plain = [](char c) { return c >= 0x20 && c < 0x7F; };
+  if (std::ranges::all_of(text, plain)) return text;
   std::string out = ToUtf8(text);
   std::ranges::replace_if(
       out, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   return out;
 }
 
-std::string Cell(const std::string& text, int width, bool right, Style style, bool color, bool last) {
-  const std::string shown = ShortenToWidth(text, width);
-  const std::string blanks(static_cast<size_t>(std::max(0, width - DisplayWidth(shown))), ' ');
-  const std::string painted = color ? PaintText(style, shown) : shown;
-  if (right) return blanks + painted;
-  return last ? painted : painted + blanks;
+void AppendCell(const std::string& text, int width, bool right, Style style, bool last, std::string* row) {
+  int shown_width = DisplayWidth(text);
+  std::string shortened;
+  if (shown_width > width) {
+    shortened = ShortenToWidth(text, width);
+    shown_width = DisplayWidth(shortened);
+  }
+  const std::string& shown = shortened.empty() ? text : shortened;
+  const auto blanks = static_cast<size_t>(std::max(0, width - shown_width));
+  if (right) row->append(blanks, ' ');
+  row->append(style == Style::kPlain ? shown : PaintText(style, shown));
+  if (!right && !last) row->append(blanks, ' ');
 }
 
 }  // namespace
@@ -59,7 +67,7 @@ std::string PaintText(Style style, std::string_view text) {
 void Table::AddRow(std::vector<std::string> cells, std::vector<Style> styles) {
   cells.resize(columns_.size());
   styles.resize(columns_.size(), Style::kPlain);
-  std::ranges::transform(cells, cells.begin(), OneLine);
+  for (std::string& cell : cells) cell = OneLine(std::move(cell));
   rows_.push_back({std::move(cells), std::move(styles)});
 }
 
@@ -91,14 +99,15 @@ std::string Table::Render(int width, bool color) const {
   const std::vector<int> widths = Widths(width);
   std::string out;
   const auto line = [&](const auto& text, const auto& style) {
-    std::string row;
+    const size_t begin = out.size();
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (widths[i] < 0) continue;
-      if (!row.empty()) row.append(kGap, ' ');
-      row += Cell(text(i), widths[i], columns_[i].right, style(i), color, i + 1 == columns_.size());
+      if (out.size() > begin) out.append(kGap, ' ');
+      AppendCell(text(i), widths[i], columns_[i].right, color ? style(i) : Style::kPlain,
+                 i + 1 == columns_.size(), &out);
     }
-    row.erase(row.find_last_not_of(' ') + 1);
-    out += row + "\n";
+    while (out.size() > begin && out.back() == ' ') out.pop_back();
+    out += '\n';
   };
   line([&](size_t i) -> const std::string& { return columns_[i].title; },
        [](size_t) { return Style::kBold; });

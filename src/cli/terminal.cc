@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/terminal.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <sys/ioctl.h>
@@ -76,7 +77,10 @@ Terminal DetectTerminal() {
 }
 
 int DisplayWidth(std::string_view utf8) {
-  int width = 0;
+  const auto plain = [](char c) { return c >= 0x20 && c < 0x7F; };  // nearly all there is in a table
+  const auto odd = std::find_if_not(utf8.begin(), utf8.end(), plain);
+  int width = static_cast<int>(odd - utf8.begin());
+  utf8.remove_prefix(static_cast<size_t>(width));
   while (!utf8.empty()) {
     const Glyph glyph = FirstGlyph(utf8);
     width += glyph.width;
