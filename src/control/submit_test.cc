@@ -95,6 +95,12 @@ TEST_F(SubmitTest, TheSameFolderGivesTheSameSnapshotUnderANewId) {
   EXPECT_NE(first->plan.spec.id, second->plan.spec.id);
 }
 
+TEST_F(SubmitTest, ThePlanNamesThePriority) {
+  EXPECT_EQ(Prepare()->plan.text.find("priority"), std::string::npos);
+  request_.priority = 5;
+  EXPECT_NE(Prepare()->plan.text.find("priority    5\n"), std::string::npos);
+}
+
 TEST_F(SubmitTest, AJobAfterOneThatHasNotSucceededIsRefused) {
   request_.hold = true;
   const auto prepared = Prepare();

@@ -44,6 +44,7 @@ class Abort(Rig):
         self.ok("abort", job_id)
         job = self.ended(job_id)
         self.assertEqual(job["state"], "cancelled")
+        self.assertNotIn("signal", self.ok("query", job_id).out)  # that it was told to end says it all
         self.until(lambda: not any(alive(pid) for pid in pids), "its processes to be gone", deadline=5)
 
     def test_a_rank_hears_term_first_and_may_clean_up(self):
