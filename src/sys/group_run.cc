@@ -70,7 +70,8 @@ Result<void> GroupRun::Start(GroupMember* member, Running* running) {
   return {};
 }
 
-// Where that cannot be, the members are told in the kernel's own order, that of their start.
+// Best effort: where that cannot be, the members are told in the kernel's own order, that of their start; one
+// that dies before it is watched, microseconds after its start, counts as dying then.
 void GroupRun::WatchDeath(Running* running, Fd pidfd) {
   if (!deaths_) deaths_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   if (!deaths_ || !pidfd) return;

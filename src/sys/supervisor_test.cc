@@ -113,13 +113,17 @@ TEST_F(SupervisorTest, ReportsTheFirstFailureAndStopsTheOthers) {
   EXPECT_EQ(Run({"exec sleep 100", "exit 7"}), "started 2; end 1 7 0; end 0 143 15; failed 1 7 0");
 }
 
-// The supervisor sleeps until both are dead: member 1 first, member 0 because of that.
+// The supervisor is stopped until both are dead: member 1 first, member 0 because of that. Once member 2 runs
+// the deaths of the others are watched for.
 TEST_F(SupervisorTest, BlamesTheMemberThatDiedFirstAlsoWhenItSeesTwoDeathsAtOnce) {
   const std::string dead = "until grep -q '^State:.Z' /proc/$who/status; do sleep 0.01; done;";
-  const std::string follower = StrCat("while ! [ -s $DIR/pid ]; do sleep 0.01; done; who=$(cat $DIR/pid); ",
+  const std::string follower = StrCat("until [ -e $DIR/pid ]; do sleep 0.01; done; who=$(cat $DIR/pid); ",
                                       dead, "who=$$; (", dead, " kill -CONT $PPID) & exit 6");
-  const std::string leader = "kill -STOP $PPID; echo $$ > $DIR/new; mv $DIR/new $DIR/pid; exit 5";
-  EXPECT_EQ(Run({follower, leader}), "started 2; end 1 5 0; end 0 6 0; failed 1 5 0");
+  const std::string leader =
+      "until [ -e $DIR/go ]; do sleep 0.01; done; kill -STOP $PPID; echo $$ > $DIR/new; mv $DIR/new "
+      "$DIR/pid; exit 5";
+  EXPECT_EQ(Run({follower, leader, "touch $DIR/go; exec sleep 100"}),
+            "started 3; end 1 5 0; end 0 6 0; end 2 143 15; failed 1 5 0");
 }
 
 TEST_F(SupervisorTest, KillsMembersThatIgnoreTerm) {
