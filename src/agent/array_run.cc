@@ -44,7 +44,7 @@ Ending ArrayRun::RunTasks(TaskCounter* counter) {
     const bool again = retried_ < retry_tasks_.size();
     const std::optional<int> task = NextTask(counter);
     if (!task) return {JobState::kSucceeded, 0, 0, -1, ""};
-    const Ending ending = RunTask(*task, again ? FirstFreeTry(*task) : 1);
+    Ending ending = RunTask(*task, again ? FirstFreeTry(*task) : 1);
     if (ending.state == JobState::kCancelled) return ending;
   }
   return {JobState::kCancelled, -1, 0, -1, ""};
@@ -60,7 +60,7 @@ std::optional<int> ArrayRun::NextTask(TaskCounter* counter) {
 Ending ArrayRun::RunTask(int task, int first_try) {
   task_ = task;
   for (int attempt = first_try;; ++attempt) {
-    const Ending ending = RunTry(task, attempt);
+    Ending ending = RunTry(task, attempt);
     const bool again = ending.state == JobState::kFailed && attempt - first_try < spec_.max_restarts;
     if (!again || supervisor_.CancelRequested()) return ending;
     (void)report_.Reserve(kTaskBytes);  // where it fails the room of the ending is used

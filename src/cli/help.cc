@@ -147,10 +147,10 @@ std::string OverviewHelp(std::span<const Command* const> commands, std::string_v
            CommandLines(commands, [&](const Command& command) { return command.name.starts_with(prefix); });
   }
   std::string out = Heading("Examples", color) + std::string(kOverviewExamples);
-  for (const auto& [kind, title] : kGroups) {
-    const std::string lines =
-        CommandLines(commands, [&](const Command& command) { return command.group == kind; });
-    if (!lines.empty()) out += StrCat("\n", Heading(title, color), lines);
+  for (const GroupTitle& row : kGroups) {
+    const auto in_group = [&](const Command& command) { return command.group == row.group; };
+    const std::string lines = CommandLines(commands, in_group);
+    if (!lines.empty()) out += StrCat("\n", Heading(row.title, color), lines);
   }
   out += StrCat("\n", Heading("Flags of every command", color), FlagLines(GlobalFlags()));
   return out + "\n'overcap COMMAND --help' tells all about a command.\n";

@@ -28,7 +28,7 @@ bool Exists(const std::string& path) {
 // The nearest overcap.yaml in `folder` or above it, or "".
 std::string FindUpwards(std::string folder) {
   while (!folder.empty()) {
-    const std::string path = StrCat(folder == "/" ? "" : folder, "/", kName);
+    std::string path = StrCat(folder == "/" ? "" : folder, "/", kName);
     if (Exists(path)) return path;
     if (folder == "/") break;
     const size_t slash = folder.find_last_of('/');

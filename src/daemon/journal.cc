@@ -97,13 +97,17 @@ Result<int64_t> Journal::Replay(std::string_view text, const std::function<Resul
     const size_t newline = text.find('\n', at);
     if (newline == std::string_view::npos || IsUnwritten(text.substr(at))) return static_cast<int64_t>(at);
     auto event = DecodeLine(text.substr(at, newline - at));
-    Result<void> applied;
     if (event && line_number == 1 && event->kind != EventKind::kJournal)
       event = Fail(ErrorCode::kCorrupt, "no journal");
     if (event && event->version > kVersion) event = Fail(ErrorCode::kCorrupt, "written by a newer overcap");
-    if (event && event->kind != EventKind::kJournal) applied = replay(*std::move(event));
-    if (!event || !applied) {
-      const Error& error = event ? applied.error() : event.error();
+    Result<void> taken;
+    if (!event) {
+      taken = Fail(event.error());
+    } else if (event->kind != EventKind::kJournal) {
+      taken = replay(*std::move(event));
+    }
+    if (!taken) {
+      const Error& error = taken.error();
       return Fail(ErrorCode::kCorrupt,
                   StrCat("journal '", path_, "' is damaged at line ", line_number, ": ", error.message),
                   error.hint.empty() ? kRecoverHint : error.hint);

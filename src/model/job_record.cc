@@ -105,7 +105,8 @@ void WriteTimes(JsonWriter* out, const JobRecord& record, int64_t now_us) {
   if (record.started_us == 0 || (record.ended_us == 0 && !runs)) {
     out->Null();
   } else {
-    out->Double(static_cast<double>(std::max<int64_t>(0, until - record.started_us) / 1000) / 1000);
+    const int64_t elapsed_ms = std::max<int64_t>(0, until - record.started_us) / 1000;
+    out->Double(static_cast<double>(elapsed_ms) / 1000);
   }
 }
 
