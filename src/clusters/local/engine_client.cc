@@ -68,6 +68,10 @@ Result<void> EngineClient::Connect() {
   if (!connected && NobodyListens(connected.error()) && !options_.binary.empty()) {
     OC_TRY(started, StartEngine(options_.binary, options_.root));
     connection_ = std::move(started);
+    // What this caller declares; the engine keeps what it has while jobs need it.
+    const std::string configure = StrCat("{\"op\":\"configure\",\"machine\":", options_.machine_json(), "}");
+    OC_TRY(frame, Exchange(configure, std::chrono::seconds(10)));
+    OC_TRY_VOID(OpenReply(std::move(frame)));
     return {};
   }
   if (!connected) return Fail(std::move(connected).error());
