@@ -5,6 +5,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <nmmintrin.h>
 #endif
 
@@ -24,6 +25,13 @@ constexpr std::array<uint32_t, 256> MakeTable() {
 constexpr std::array<uint32_t, 256> kTable = MakeTable();
 
 #if defined(__x86_64__)
+// Asked at the first use, not by __builtin_cpu_supports, which asks at the start of every process: CPUID is
+// slow in virtual machines.
+bool HasSse42() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_SSE4_2) != 0;
+}
+
 __attribute__((target("sse4.2"))) uint32_t Crc32cSse42(std::string_view data) {
   uint64_t crc = 0xFFFFFFFF;
   for (; data.size() >= sizeof crc; data.remove_prefix(sizeof crc)) {
@@ -47,7 +55,8 @@ uint32_t Crc32cPortable(std::string_view data) {
 
 uint32_t Crc32c(std::string_view data) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("sse4.2")) return Crc32cSse42(data);
+  static const bool fast = HasSse42();
+  if (fast) return Crc32cSse42(data);
 #endif
   return Crc32cPortable(data);
 }

@@ -20,6 +20,7 @@
 #include "net/unix_socket.h"
 #include "sys/clock.h"
 #include "sys/posix_files.h"
+#include "sys/spread_folders.h"
 
 namespace overcap {
 namespace {
@@ -56,6 +57,10 @@ Result<void> MakeRoot(const std::string& root) {
   OC_TRY_VOID(files.MakeFolders(root));
   if (chmod(root.c_str(), 0700) != 0)
     return Fail(ErrnoError(errno, StrCat("cannot make '", root, "' private")));
+  const std::string jobs = root + "/jobs";
+  if (files.Exists(jobs)) return {};
+  OC_TRY_VOID(files.MakeFolders(jobs));
+  SpreadFolders(AT_FDCWD, jobs.c_str());
   return {};
 }
 

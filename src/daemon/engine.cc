@@ -518,11 +518,12 @@ void Engine::DoWhatIsDue(int64_t now) {
   }
 }
 
-Result<void> Engine::Turn() {
+Result<void> Engine::Turn(const std::function<void()>& committed) {
   const int64_t now = clock_.MonotonicUs();
   DoWhatIsDue(now);
   // Acting may bring news (an agent that ended at once): they are recorded, so there is more to commit and to
   // do.
+  bool first = true;
   do {
     // A full disk: what could not be recorded is not started; it is tried again later.
     if (!stalled_ && !StartPass()) {
@@ -530,14 +531,16 @@ Result<void> Engine::Turn() {
       WakeAt(now + kRetryAfterUs);
     }
     OC_TRY_VOID(journal_.Commit());
+    if (first && committed) committed();
+    first = false;
     Act();
   } while (journal_.dirty());
   return CompactIfWorthIt();
 }
 
 void Engine::Act() {
-  WriteCopies();
   for (const StartEffect& effect : std::exchange(starts_, {})) StartAgent(effect);
+  WriteCopies();
   for (const auto& [key, signal] : std::exchange(signals_, {})) {
     Job* job = table_.FindKey(key);
     if (job == nullptr) continue;
@@ -582,12 +585,14 @@ Result<void> Engine::WriteSpec(const JobSpec& spec) {
 
 // Copies of what was recorded, for people and for the agents; the journal is the truth.
 void Engine::WriteCopies() {
+  std::vector<std::pair<std::string, std::string>> lines;  // job, text; a job's events mostly stand together
   for (const Event& event : std::exchange(uncopied_, {})) {
-    Job* job = table_.Find(event.id);
-    if (job == nullptr) continue;  // removed
-    const std::string dir = JobDir(event.id);
-    if (auto log = files_.OpenAppend(dir + "/events.jsonl"))
-      (void)(*log)->Append(EventToJson(event, false) + "\n");
+    if (table_.Find(event.id) == nullptr) continue;  // removed
+    if (lines.empty() || lines.back().first != event.id) lines.emplace_back(event.id, "");
+    lines.back().second += EventToJson(event, false) + "\n";
+  }
+  for (const auto& [id, text] : lines) {
+    if (auto log = files_.OpenAppend(JobDir(id) + "/events.jsonl")) (void)(*log)->Append(text);
   }
 }
 

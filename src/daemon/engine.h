@@ -3,8 +3,8 @@
 //
 // Every turn is: requests and news append records to the journal and change the table; Turn() schedules,
 // makes the journal durable, and only then does what the records say (start, stop, remove, write copies into
-// job folders). The caller sends its replies after Turn() succeeded. A kill at any point leaves a journal
-// from which Open() goes on.
+// job folders). The caller sends its replies when Turn() says that all is committed. A kill at any point
+// leaves a journal from which Open() goes on.
 #pragma once
 
 #include <deque>
@@ -54,7 +54,8 @@ class Engine {
 
   // Schedules, commits, acts. An error means that the disk's state is unknown: end the process and start
   // anew.
-  Result<void> Turn();
+  // `committed` is called when all that was asked before is durable, before the acts: the time for replies.
+  Result<void> Turn(const std::function<void()>& committed = {});
   // When Turn() should be called again though nothing happened (a full disk is tried again); 0: no need.
   int64_t RetryAtUs() const { return retry_at_us_; }
 

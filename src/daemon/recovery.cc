@@ -10,7 +10,7 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kSmallJournal = 10'000;  // records; not worth a rewrite
-constexpr size_t kRecentRecords = 4'000;   // more than one turn ever appends: whose copies may be behind
+constexpr size_t kRecentRecords = 1'000;   // more than one turn ever appends: whose copies may be behind
 
 }  // namespace
 

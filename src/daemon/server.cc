@@ -82,7 +82,7 @@ Result<void> Server::Run() {
         if (connections_.contains(fd)) Flush(*found->second);
       }
     }
-    OC_TRY_VOID(engine_.Turn());
+    OC_TRY_VOID(engine_.Turn([this] { SendReplies(); }));
     AnswerWaiters();
     SendReplies();
   }

@@ -4,9 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include "snapshot/folder_list.h"
 #include "snapshot/object_batch.h"
 #include "sys/random.h"
+#include "sys/spread_folders.h"
 
 namespace overcap {
 namespace {
@@ -28,17 +27,6 @@ bool MakeFolders(const std::string& folder) {
   const size_t slash = folder.rfind('/');
   if (errno != ENOENT || slash == std::string::npos || slash == 0) return false;
   return MakeFolders(folder.substr(0, slash)) && (mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST);
-}
-
-// Asks ext4 to put each folder made in this one in a part of the disk of its own. Else a copy that is made
-// soon after another was removed takes its inodes from the same part, and ext4 looks at each of the removed
-// ones, every time: 2,000 files then take a second instead of 50 ms. Others ignore it or refuse.
-void SpreadFolders(int folder_fd, const char* name) {
-  const Fd fd(openat(folder_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  int flags = 0;
-  if (!fd || ioctl(fd.Get(), FS_IOC_GETFLAGS, &flags) != 0) return;
-  flags |= FS_TOPDIR_FL;
-  (void)ioctl(fd.Get(), FS_IOC_SETFLAGS, &flags);
 }
 
 const Clock* SystemClock() {
