@@ -36,7 +36,9 @@ std::string CpuList(const std::vector<int>& cpus) {
 
 RankGuard::RankGuard(const JobSpec& spec, const AgentOptions& options) : resources_(spec.resources) {
   if (!options.cpus.empty()) pin_error_ = Pin(options.cpus);
-  if (!options.cgroups || (resources_.mem_bytes == 0 && resources_.cpus == 0)) return;
+  // Joining a group takes the kernel up to 20 ms: only for limits that were asked for.
+  const bool limited = resources_.mem_bytes > 0 || (resources_.cpus > 0 && spec.cpus_asked);
+  if (!options.cgroups || !limited) return;
   CgroupRequest request;
   request.name = StrCat("overcap-", spec.id, "-", options.attempt, "-", options.slot);
   request.memory_bytes = resources_.mem_bytes;

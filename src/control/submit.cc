@@ -41,6 +41,7 @@ JobSpec SpecOf(const JobRequest& request, const SubmitTools& tools) {
   spec.after = request.after;
   spec.hold = request.hold;
   spec.requeue = request.requeue.value_or(defaults.requeue);
+  spec.cpus_asked = request.cpus.has_value() || defaults.cpus > 0;
   spec.max_restarts = request.max_restarts.value_or(defaults.max_restarts);
   spec.priority = request.priority;
   spec.umask = OwnUmask(), spec.nofile = OwnFileLimit();

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -108,6 +109,7 @@ Result<int> RunDaemon(const DaemonOptions& options) {
   OC_TRY_VOID(engine.Open());
   if (engine.journal().cut_torn_record())
     Log("a torn last record of the journal was cut off: its act was never done");
+  (void)malloc_trim(0);  // reading the journal took much more than it left
   const EngineInfo info = InfoOf(options, clock);
   OC_TRY(listener, ListenUnix(info.socket));
   Api api(engine, clock, info);

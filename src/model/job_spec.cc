@@ -230,6 +230,7 @@ std::string SpecToJson(const JobSpec& spec) {
   WriteUnless(&out, "resubmit_of", spec.resubmit_of, standard.resubmit_of);
   WriteUnless(&out, "hold", spec.hold, standard.hold);
   WriteUnless(&out, "requeue", spec.requeue, standard.requeue);
+  WriteUnless(&out, "cpus_asked", spec.cpus_asked, standard.cpus_asked);
   WriteUnless(&out, "max_restarts", spec.max_restarts, standard.max_restarts);
   WriteUnless(&out, "priority", spec.priority, standard.priority);
   WriteUnless(&out, "umask", spec.umask, standard.umask);
@@ -249,6 +250,7 @@ Result<JobSpec> SpecFromJson(std::string_view json) {
   ReadAfter(&reader, &spec.after);
   reader.Read("hold", &spec.hold);
   reader.Read("requeue", &spec.requeue);
+  reader.Read("cpus_asked", &spec.cpus_asked);
   reader.Read("max_restarts", &spec.max_restarts);
   reader.Read("priority", &spec.priority);
   reader.Read("umask", &spec.umask);

@@ -66,11 +66,12 @@ struct JobSpec {
   std::string replaces;  // resubmit: stop this job first, start only when it has ended
   std::string resubmit_of;
   bool hold = false;
-  bool requeue = false;  // start again after preemption, reboot or a lost agent
-  int max_restarts = 0;  // start again after a failure, so many times
-  int priority = 0;      // higher goes first
-  int umask = -1;        // the submitter's, which the ranks get; -1: not told
-  int64_t nofile = 0;    // the submitter's soft limit of open files, which the ranks get; 0: not told
+  bool requeue = false;     // start again after preemption, reboot or a lost agent
+  bool cpus_asked = false;  // by its user: then a control group holds it to them, not its affinity alone
+  int max_restarts = 0;     // start again after a failure, so many times
+  int priority = 0;         // higher goes first
+  int umask = -1;           // the submitter's, which the ranks get; -1: not told
+  int64_t nofile = 0;       // the submitter's soft limit of open files, which the ranks get; 0: not told
   int64_t submitted_us = 0;
   bool operator==(const JobSpec&) const = default;
 };
