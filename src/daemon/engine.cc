@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "daemon/after_attempt.h"
-#include "model/fits.h"
 
 namespace overcap {
 namespace {
@@ -20,20 +19,6 @@ constexpr std::ptrdiff_t kMostRetryTasks = 5'000;  // they stand on a command li
 bool MadeNoProgress(const Job& job, const Event& slot_ended) {
   if (slot_ended.ending.state == JobState::kQueued) return true;
   return job.is_array() && slot_ended.ending.state == JobState::kLost && slot_ended.tasks == TaskResults{};
-}
-
-TaskResults ResultsOf(const AgentReport& report) {
-  TaskResults results;
-  for (const TaskResult& task : report.tasks) {
-    if (task.ending.state == JobState::kSucceeded) {
-      ++results.succeeded;
-    } else if (task.ending.state == JobState::kRunning) {
-      results.lost.push_back(task.task);
-    } else {
-      results.failed.emplace_back(task.task, task.ending.exit_status);
-    }
-  }
-  return results;
 }
 
 }  // namespace
@@ -64,144 +49,6 @@ Result<void> Engine::Record(std::vector<Event> events) {
     uncopied_.push_back(std::move(event));
   }
   return {};
-}
-
-// ---- requests ----
-
-Result<const Job*> Engine::Submit(const JobSpec& spec) {
-  if (const Job* job = table_.Find(spec.id); job != nullptr) {
-    if (job->spec == spec) return job;
-    return Fail(ErrorCode::kConflict, StrCat("job '", spec.id, "' exists already and is another one"));
-  }
-  OC_TRY_VOID(ValidateSpec(spec));
-  OC_TRY_VOID(CheckFits(spec.resources, machine_));
-  for (const Dependency& dependency : spec.after) {
-    if (table_.Find(dependency.job_id) != nullptr) continue;
-    return Fail(ErrorCode::kNotFound, StrCat("no job '", dependency.job_id, "' to wait for"),
-                "overcap ls shows the ids");
-  }
-  if (!spec.replaces.empty() && table_.Find(spec.replaces) == nullptr) {
-    return Fail(ErrorCode::kNotFound, StrCat("no job '", spec.replaces, "' to replace"),
-                "overcap ls shows the ids");
-  }
-  Event event;
-  event.kind = EventKind::kSubmitted;
-  event.time_us = clock_.WallUs();
-  event.id = spec.id;
-  event.spec = spec;
-  // The folder first: a job that has no place to write is refused now, not found out later.
-  OC_TRY_VOID(WriteSpec(spec));
-  if (auto recorded = Record({event}); !recorded) {
-    (void)files_.RemoveTree(JobDir(spec.id));
-    return Fail(recorded.error());
-  }
-  Job* job = table_.Find(spec.id);
-  job->spec_written = true;
-  EnqueueIfReady(*job);
-  // Should this fail (full disk) the old job goes on and the new one waits for it; a restart asks again.
-  if (!spec.replaces.empty()) (void)Cancel(spec.replaces, StrCat("replaced by ", spec.id));
-  return job;
-}
-
-Result<void> Engine::Cancel(std::string_view id, const std::string& reason) {
-  Job* job = table_.Find(id);
-  if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
-  if (job->ended() || job->progress.cancel_requested) return {};
-  if (job->slots.empty()) return EndUnstarted(*job, reason);
-  Event cancel = MakeEvent(EventKind::kCancel, *job);
-  cancel.reason = reason;
-  OC_TRY_VOID(Record({cancel}));
-  scheduler_.Remove(job->key);
-  signals_.emplace_back(job->key, SIGTERM);
-  // The agent has its own ladder for the ranks; an agent that hangs itself is killed.
-  const int64_t patience_ends = clock_.MonotonicUs() + cancel_patience_us_;
-  cancels_[job->key] = patience_ends;
-  WakeAt(patience_ends);
-  return {};
-}
-
-Result<void> Engine::EndUnstarted(Job& job, const std::string& reason) {
-  Event ended = MakeEvent(EventKind::kEnded, job);
-  ended.ending.state = JobState::kCancelled;
-  ended.ending.reason = reason;
-  OC_TRY_VOID(Record({ended}));
-  JobEnded(job);
-  return {};
-}
-
-Result<void> Engine::Hold(const std::vector<std::string>& ids) {
-  std::vector<Job*> jobs;
-  for (const std::string& id : ids) {
-    Job* job = table_.Find(id);
-    if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
-    if (job->state != JobState::kQueued && job->state != JobState::kHeld) {
-      return Fail(ErrorCode::kConflict,
-                  StrCat("job '", id, "' is ", JobStateName(job->state), ": only queued jobs can be held"),
-                  job->ended() ? "" : StrCat("overcap abort ", id, " stops it"));
-    }
-    jobs.push_back(job);
-  }
-  for (Job* job : jobs) {
-    if (job->state == JobState::kHeld) continue;
-    OC_TRY_VOID(Record({MakeEvent(EventKind::kHeld, *job)}));
-    scheduler_.Remove(job->key);
-  }
-  return {};
-}
-
-Result<void> Engine::Release(std::string_view id) {
-  Job* job = table_.Find(id);
-  if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
-  if (job->state != JobState::kHeld) return {};
-  OC_TRY_VOID(Record({MakeEvent(EventKind::kReleased, *job)}));
-  EnqueueIfReady(*job);
-  return {};
-}
-
-Result<void> Engine::Remove(const std::vector<std::string>& ids) {
-  std::vector<Event> events;
-  std::set<std::string_view> seen;
-  for (const std::string& id : ids) {
-    const Job* job = table_.Find(id);
-    if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
-    if (!job->ended()) {
-      return Fail(ErrorCode::kConflict, StrCat("job '", id, "' is ", JobStateName(job->state), ", not ended"),
-                  StrCat("overcap abort ", id, " stops it"));
-    }
-    if (const auto waiting = table_.Dependents(id); !waiting.empty()) {
-      return Fail(ErrorCode::kConflict, StrCat("job '", waiting[0]->spec.id, "' still depends on '", id, "'"),
-                  StrCat("overcap abort ", waiting[0]->spec.id, " if it shall not run"));
-    }
-    if (seen.insert(id).second) events.push_back(MakeEvent(EventKind::kRemoved, *job));
-  }
-  auto recorded = Record(events);
-  if (!recorded && recorded.error().code == ErrorCode::kUnavailable) {
-    // A full disk, and this is how its user makes room: the folders go first.
-    for (const std::string& id : ids) (void)files_.RemoveTree(JobDir(id));
-    recorded = Record(events);
-  }
-  OC_TRY_VOID(std::move(recorded));
-  for (const std::string& id : ids) removals_.push_back(id);
-  return {};
-}
-
-Result<bool> Engine::Configure(const Machine& machine) {
-  if (machine == machine_ || HasRunning()) return false;
-  for (const auto& [key, job] : table_.jobs()) {
-    if (!job->ended() && !CheckFits(job->spec.resources, machine)) return false;
-  }
-  Event event;
-  event.kind = EventKind::kMachine;
-  event.time_us = clock_.WallUs();
-  event.machine = machine;
-  OC_TRY_VOID(journal_.Append({event}));
-  SetMachine(machine);
-  return true;
-}
-
-void Engine::SetMachine(Machine machine) {
-  machine_ = std::move(machine);
-  scheduler_.SetNodes({machine_});
 }
 
 // ---- readiness and the queue ----
@@ -255,34 +102,6 @@ void Engine::EnqueueIfReady(Job& job) {
   scheduler_.Enqueue(queued);
 }
 
-std::string Engine::TaskCounterPath(const Job& job) const {
-  return JobDir(job.spec.id) + "/attempt-1/next-task";
-}
-
-int64_t Engine::ReadTaskCounter(const Job& job) const {
-  auto bytes = files_.ReadRange(TaskCounterPath(job), 0, 8);
-  int64_t next = 0;
-  if (!bytes || bytes->size() != 8) return 0;
-  for (int i = 7; i >= 0; --i)
-    next = (next << 8) | static_cast<unsigned char>((*bytes)[static_cast<size_t>(i)]);
-  return next;
-}
-
-int Engine::TasksLeft(const Job& job) const {
-  const int64_t left = job.spec.array.Count() - ReadTaskCounter(job);
-  return static_cast<int>(std::max<int64_t>(0, left)) + (job.array->retry.empty() ? 0 : 1);
-}
-
-// How many more lanes a running array may take.
-void Engine::UpdateArrayDemand(Job& job) {
-  if (!job.is_array() || job.state != JobState::kRunning || job.progress.cancel_requested) return;
-  const bool no_more = job.array->broken || (job.array->drained && job.array->retry.empty());
-  int wanted = no_more ? 0 : TasksLeft(job);
-  if (job.spec.array.limit > 0)
-    wanted = std::min(wanted, job.spec.array.limit - static_cast<int>(job.slots.size()));
-  scheduler_.UpdateSlots(job.key, std::max(0, wanted));
-}
-
 void Engine::JobEnded(const Job& job) {
   scheduler_.Remove(job.key);
   failed_starts_.erase(job.key);
@@ -290,64 +109,6 @@ void Engine::JobEnded(const Job& job) {
 }
 
 // ---- agents ----
-
-std::string Engine::AgentFile(const Job& job, int attempt, int slot, std::string_view suffix) const {
-  return StrCat(JobDir(job.spec.id), "/attempt-", attempt, "/agent-", slot, suffix);
-}
-
-// Takes the slot's claim so that no agent can come late; false when somebody has it. An error says nothing
-// about it.
-Result<bool> Engine::ClaimForNobody(const Job& job, const Slot& slot) {
-  OC_TRY_VOID(files_.MakeFolders(StrCat(JobDir(job.spec.id), "/attempt-", slot.attempt)));
-  auto made = files_.CreateExclusive(AgentFile(job, slot.attempt, slot.slot, ".claim"),
-                                     ClaimToJson({0, 0, "", "daemon"}) + "\n");
-  if (made) return true;
-  if (made.error().code == ErrorCode::kConflict) return false;
-  return Fail(made.error());
-}
-
-std::optional<ProcessIdentity> Engine::LiveAgent(const Job& job, const Slot& slot) const {
-  const auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".claim"));
-  const auto claim = text ? ClaimFromJson(*text) : Result<Claim>(Fail(text.error()));
-  if (!claim || claim->by != "agent") return std::nullopt;
-  ProcessIdentity agent{static_cast<pid_t>(claim->pid), static_cast<uint64_t>(claim->start_ticks),
-                        claim->boot_id};
-  if (!agents_.IsAlive(agent)) return std::nullopt;
-  return agent;
-}
-
-Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot) {
-  SlotOutcome outcome;
-  // A claim that a power cut took away proves nothing: only in the same boot does no claim mean that nothing
-  // ran.
-  const bool same_boot = slot.boot_id == agents_.CurrentBoot();
-  OC_TRY(ours, ClaimForNobody(job, slot));
-  OC_TRY(text_of_claim, files_.Read(AgentFile(job, slot.attempt, slot.slot, ".claim")));
-  const auto claim = ClaimFromJson(text_of_claim);  // unreadable after a power cut: it was somebody's
-  if (same_boot && (ours || (claim && claim->by == "daemon"))) {
-    outcome.tasks.lost = slot.retry_tasks;
-    outcome.ending.state = JobState::kQueued;
-    outcome.ending.reason = StrCat("its agent ended before it began; see ", root_, "/daemon.log");
-    return outcome;
-  }
-  auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".jsonl"));
-  if (!text && text.error().code != ErrorCode::kNotFound) return Fail(text.error());
-  const AgentReport report = ParseAgentReport(text ? *text : "");
-  outcome.tasks = ResultsOf(report);
-  for (const int task : slot.retry_tasks) {
-    const auto same = [task](const TaskResult& result) { return result.task == task; };
-    if (std::none_of(report.tasks.begin(), report.tasks.end(), same)) outcome.tasks.lost.push_back(task);
-  }
-  if (report.end) {
-    outcome.ending = *report.end;
-    outcome.ended_us = report.ended_us;
-    return outcome;
-  }
-  outcome.ending.state = JobState::kLost;
-  outcome.ending.reason = "its agent was killed or the machine went down";
-  agents_.KillStrays({job.spec.id, slot.attempt, slot.slot});
-  return outcome;
-}
 
 void Engine::AgentEnded(const AgentToken& token) {
   Job* job = table_.FindKey(token.job_key);
@@ -406,31 +167,6 @@ void Engine::Reconsider(Job& job) {
   } else if (job.state == JobState::kQueued) {
     EnqueueIfReady(job);
   }
-}
-
-std::vector<bool> Engine::ReportedTasks(const Job& job) const {
-  std::vector<bool> reported(static_cast<size_t>(job.spec.array.Count()));
-  for (int slot = 0; slot < job.progress.next_slot; ++slot) {
-    auto text = files_.Read(AgentFile(job, 1, slot, ".jsonl"));
-    if (!text) continue;
-    for (const TaskResult& task : ParseAgentReport(*text).tasks) {
-      const int position = job.spec.array.PositionOf(task.task);
-      if (position >= 0) reported[static_cast<size_t>(position)] = true;
-    }
-  }
-  return reported;
-}
-
-std::vector<int> Engine::UnreportedTasks(const Job& job) const {
-  const TaskResults& done = job.array->done;
-  const int total = job.spec.array.Count();
-  if (done.succeeded + static_cast<int>(done.failed.size() + done.lost.size()) >= total) return {};
-  const std::vector<bool> reported = ReportedTasks(job);
-  std::vector<int> unreported;
-  for (int position = 0; position < total; ++position) {
-    if (!reported[static_cast<size_t>(position)]) unreported.push_back(job.spec.array.IndexAt(position));
-  }
-  return unreported;
 }
 
 Result<void> Engine::Settle(Job& job) {

@@ -78,19 +78,6 @@ Result<void> Engine::RecoverJob(Job& job) {
   return {};
 }
 
-// The counter of tasks is not synced, the reports of their starts are: after a power cut it may be behind
-// them. Then no agent lives that could count on.
-Result<void> Engine::RepairTaskCounter(const Job& job) {
-  if (job.progress.attempt == 0) return {};
-  const std::vector<bool> reported = ReportedTasks(job);
-  const int64_t next = reported.rend() - std::find(reported.rbegin(), reported.rend(), true);
-  if (next <= ReadTaskCounter(job)) return {};
-  std::string bytes;
-  for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>((next >> shift) & 0xFF);
-  OC_TRY_VOID(files_.MakeFolders(JobDir(job.spec.id) + "/attempt-1"));
-  return files_.WriteAtomic(TaskCounterPath(job), bytes, false);
-}
-
 // The allocation is taken back first, so that nothing else can be started on it, then the agent is looked
 // for.
 void Engine::RecoverSlot(Job& job, const Slot& slot) {

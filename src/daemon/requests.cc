@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients ask of the engine. Each records or refuses, changing nothing; the next turn acts.
+#include <csignal>
+#include <set>
+
+#include "base/text.h"
+#include "daemon/engine.h"
+#include "model/fits.h"
+
+namespace overcap {
+
+Result<const Job*> Engine::Submit(const JobSpec& spec) {
+  if (const Job* job = table_.Find(spec.id); job != nullptr) {
+    if (job->spec == spec) return job;
+    return Fail(ErrorCode::kConflict, StrCat("job '", spec.id, "' exists already and is another one"));
+  }
+  OC_TRY_VOID(ValidateSpec(spec));
+  OC_TRY_VOID(CheckFits(spec.resources, machine_));
+  for (const Dependency& dependency : spec.after) {
+    if (table_.Find(dependency.job_id) != nullptr) continue;
+    return Fail(ErrorCode::kNotFound, StrCat("no job '", dependency.job_id, "' to wait for"),
+                "overcap ls shows the ids");
+  }
+  if (!spec.replaces.empty() && table_.Find(spec.replaces) == nullptr) {
+    return Fail(ErrorCode::kNotFound, StrCat("no job '", spec.replaces, "' to replace"),
+                "overcap ls shows the ids");
+  }
+  Event event;
+  event.kind = EventKind::kSubmitted;
+  event.time_us = clock_.WallUs();
+  event.id = spec.id;
+  event.spec = spec;
+  // The folder first: a job that has no place to write is refused now, not found out later.
+  OC_TRY_VOID(WriteSpec(spec));
+  if (auto recorded = Record({event}); !recorded) {
+    (void)files_.RemoveTree(JobDir(spec.id));
+    return Fail(recorded.error());
+  }
+  Job* job = table_.Find(spec.id);
+  job->spec_written = true;
+  EnqueueIfReady(*job);
+  // Should this fail (full disk) the old job goes on and the new one waits for it; a restart asks again.
+  if (!spec.replaces.empty()) (void)Cancel(spec.replaces, StrCat("replaced by ", spec.id));
+  return job;
+}
+
+Result<void> Engine::Cancel(std::string_view id, const std::string& reason) {
+  Job* job = table_.Find(id);
+  if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
+  if (job->ended() || job->progress.cancel_requested) return {};
+  if (job->slots.empty()) return EndUnstarted(*job, reason);
+  Event cancel = MakeEvent(EventKind::kCancel, *job);
+  cancel.reason = reason;
+  OC_TRY_VOID(Record({cancel}));
+  scheduler_.Remove(job->key);
+  signals_.emplace_back(job->key, SIGTERM);
+  // The agent has its own ladder for the ranks; an agent that hangs itself is killed.
+  const int64_t patience_ends = clock_.MonotonicUs() + cancel_patience_us_;
+  cancels_[job->key] = patience_ends;
+  WakeAt(patience_ends);
+  return {};
+}
+
+Result<void> Engine::EndUnstarted(Job& job, const std::string& reason) {
+  Event ended = MakeEvent(EventKind::kEnded, job);
+  ended.ending.state = JobState::kCancelled;
+  ended.ending.reason = reason;
+  OC_TRY_VOID(Record({ended}));
+  JobEnded(job);
+  return {};
+}
+
+Result<void> Engine::Hold(const std::vector<std::string>& ids) {
+  std::vector<Job*> jobs;
+  for (const std::string& id : ids) {
+    Job* job = table_.Find(id);
+    if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
+    if (job->state != JobState::kQueued && job->state != JobState::kHeld) {
+      return Fail(ErrorCode::kConflict,
+                  StrCat("job '", id, "' is ", JobStateName(job->state), ": only queued jobs can be held"),
+                  job->ended() ? "" : StrCat("overcap abort ", id, " stops it"));
+    }
+    jobs.push_back(job);
+  }
+  for (Job* job : jobs) {
+    if (job->state == JobState::kHeld) continue;
+    OC_TRY_VOID(Record({MakeEvent(EventKind::kHeld, *job)}));
+    scheduler_.Remove(job->key);
+  }
+  return {};
+}
+
+Result<void> Engine::Release(std::string_view id) {
+  Job* job = table_.Find(id);
+  if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
+  if (job->state != JobState::kHeld) return {};
+  OC_TRY_VOID(Record({MakeEvent(EventKind::kReleased, *job)}));
+  EnqueueIfReady(*job);
+  return {};
+}
+
+Result<void> Engine::Remove(const std::vector<std::string>& ids) {
+  std::vector<Event> events;
+  std::set<std::string_view> seen;
+  for (const std::string& id : ids) {
+    const Job* job = table_.Find(id);
+    if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
+    if (!job->ended()) {
+      return Fail(ErrorCode::kConflict, StrCat("job '", id, "' is ", JobStateName(job->state), ", not ended"),
+                  StrCat("overcap abort ", id, " stops it"));
+    }
+    if (const auto waiting = table_.Dependents(id); !waiting.empty()) {
+      return Fail(ErrorCode::kConflict, StrCat("job '", waiting[0]->spec.id, "' still depends on '", id, "'"),
+                  StrCat("overcap abort ", waiting[0]->spec.id, " if it shall not run"));
+    }
+    if (seen.insert(id).second) events.push_back(MakeEvent(EventKind::kRemoved, *job));
+  }
+  auto recorded = Record(events);
+  if (!recorded && recorded.error().code == ErrorCode::kUnavailable) {
+    // A full disk, and this is how its user makes room: the folders go first.
+    for (const std::string& id : ids) (void)files_.RemoveTree(JobDir(id));
+    recorded = Record(events);
+  }
+  OC_TRY_VOID(std::move(recorded));
+  for (const std::string& id : ids) removals_.push_back(id);
+  return {};
+}
+
+Result<bool> Engine::Configure(const Machine& machine) {
+  if (machine == machine_ || HasRunning()) return false;
+  for (const auto& [key, job] : table_.jobs()) {
+    if (!job->ended() && !CheckFits(job->spec.resources, machine)) return false;
+  }
+  Event event;
+  event.kind = EventKind::kMachine;
+  event.time_us = clock_.WallUs();
+  event.machine = machine;
+  OC_TRY_VOID(journal_.Append({event}));
+  SetMachine(machine);
+  return true;
+}
+
+void Engine::SetMachine(Machine machine) {
+  machine_ = std::move(machine);
+  scheduler_.SetNodes({machine_});
+}
+
+}  // namespace overcap
