@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <optional>
+#include <pwd.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -62,6 +63,7 @@ TEST(UserTest, TheStateFolderComesNextUnlessItIsRelative) {
 }
 
 TEST(UserTest, WithoutHomeTheUserListIsAsked) {
+  if (getpwuid(getuid()) == nullptr) GTEST_SKIP() << "NOT TESTED: this user is in no user list";
   const Variable none("OVERCAP_HOME", std::nullopt);
   const Variable state("XDG_STATE_HOME", std::nullopt);
   const Variable home("HOME", std::nullopt);
