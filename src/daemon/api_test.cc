@@ -74,7 +74,7 @@ class ApiTest : public testing::Test {
   FakeFiles files_;
   FakeClock clock_;
   IdleAgents agents_;
-  Engine engine_{clock_, files_, agents_, "/root/overcap", FourGpus()};
+  Engine engine_{clock_, files_, agents_, "/state/overcap", FourGpus()};
   Api api_{engine_, clock_, {}};
 };
 

@@ -8,7 +8,7 @@
 namespace overcap {
 namespace {
 
-constexpr char kPath[] = "/root/journal";
+constexpr char kPath[] = "/state/journal";
 
 Event Submitted(const std::string& id) {
   Event event;
@@ -30,7 +30,7 @@ Event Removed(const std::string& id) {
 class JournalTest : public testing::Test {
  protected:
   JournalTest() {
-    (void)files_.MakeFolders("/root");
+    (void)files_.MakeFolders("/state");
     (void)files_.SyncFolder("/");
   }
 
