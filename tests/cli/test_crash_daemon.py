@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of the engine at random moments, with a fixed seed: no job lost, none run twice, no GPU given twice."""
+import json
 import os
 import random
 import signal
@@ -73,6 +74,40 @@ class CrashRounds(Rig):
             times.sort()
             for (_, end, one), (start, _, two) in zip(times, times[1:]):
                 self.assertLessEqual(end, start, f"GPU {gpu} was given to {one} and {two} at the same time")
+
+
+class AgentCrashRounds(Rig):
+    def test_a_killed_agent_is_reported_and_its_job_neither_lost_nor_run_twice(self):
+        self.declare_gpus(3)
+        rng = random.Random(SEED)
+        self.run_job("true")
+        ids, killed = [], 0
+        for _ in range(ROUNDS):
+            job_id = self.submit("-n", "1", "--one-rank-per-node", *shell(SCRIPT, f"{rng.choice((0.01, 0.03, 5))}", "0"))
+            ids.append(job_id)
+            time.sleep(rng.random() * 0.03)  # the random moment
+            claim = self.home / "jobs" / job_id / "attempt-1" / "agent-0.claim"
+            self.until(claim.exists, "the agent's claim")
+            agent = json.loads(claim.read_text())["pid"]
+            if alive(agent):
+                self.kill(agent, signal.SIGKILL)
+                killed += 1
+        self.until(lambda: all(job["state"] in FINAL for job in self.jobs("ls", "--all")), "all jobs to end")
+        records = {job["id"]: job for job in self.jobs("ls", "--all")}
+        for job_id in ids:
+            facts = self.facts / job_id
+            lines = [line.split()[0] for line in facts.read_text().splitlines()] if facts.exists() else []
+            self.assertIn(records[job_id]["state"], ("lost", "succeeded"), records[job_id])
+            self.assertLessEqual(lines.count("start"), 1, "a job ran twice")
+            if records[job_id]["state"] == "succeeded":
+                self.assertEqual(lines, ["start", "end"])
+            else:
+                self.assertIn("agent was killed", records[job_id]["reason"])
+        lost = sum(records[job_id]["state"] == "lost" for job_id in ids)
+        self.assertGreater(lost, ROUNDS // 4, "agents were really killed")
+        self.assertLessEqual(lost, killed)
+        self.assertEqual(self.daemon_status()["gpus_free"], 3, "every GPU came back")
+        self.assertEqual(self.processes(), [self.daemon_pid()], "only the engine is left")
 
 
 class Crash(Rig):
