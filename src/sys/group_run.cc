@@ -22,11 +22,12 @@ namespace overcap {
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 GroupRun::GroupRun(Supervisor* supervisor, std::vector<GroupMember>* members, const GroupLimits& limits,
-                   GroupObserver* observer)
+                   GroupObserver* observer, GroupCompanion* companion)
     : super_(*supervisor),
       members_(*members),
       limits_(limits),
       observer_(*observer),
+      companion_(companion),
       running_(members->size()) {}
 
 GroupEnd GroupRun::Run() {
@@ -51,15 +52,24 @@ void GroupRun::StartAll() {
   observer_.OnStarted(pids_);
 }
 
+Result<void> GroupRun::MakePumps(const GroupMember& member, Running* running) {
+  for (int stream = 1; stream <= (member.split ? 2 : 1); ++stream) {
+    OC_TRY(pump, member.sink != nullptr ? OutputPump::MakeToSink(member.sink, stream)
+                                        : OutputPump::Make(member.log_fd));
+    running->pumps.push_back(std::move(pump));
+  }
+  return {};
+}
+
 Result<void> GroupRun::Start(GroupMember* member, Running* running) {
-  OC_TRY(pump, OutputPump::Make(member->log_fd));
-  running->pump = std::move(pump);
+  OC_TRY_VOID(MakePumps(*member, running));
   SpawnRequest& request = member->request;
-  request.stdout_fd = request.stderr_fd = running->pump.WriteFd();
+  request.stdout_fd = running->pumps.front().WriteFd();
+  request.stderr_fd = running->pumps.back().WriteFd();
   request.want_pidfd = members_.size() > 1;
   Result<Spawned> spawned = Spawn(request);
   if (!spawned) {
-    running->pump.CloseWriteEnd();
+    for (OutputPump& pump : running->pumps) pump.CloseWriteEnd();
     return Fail(std::move(spawned).error());
   }
   running->pid = spawned->pid;
@@ -95,6 +105,7 @@ void GroupRun::Decide() {
   now_us_ = super_.clock_.MonotonicUs();
   if (super_.warnings_ > 0) Warn();
   if (super_.cancel_ && alive_ > 0) BeginStop(StopCause::kCancelled, super_.times_.grace);
+  if (super_.hurry_ && ladder_) ladder_->Hurry(now_us_);
   if (time_limit_us_ != 0 && now_us_ >= time_limit_us_ && alive_ > 0) {
     BeginStop(StopCause::kTimeLimit, super_.times_.grace);
   }
@@ -176,24 +187,36 @@ void GroupRun::Warn() {
 
 void GroupRun::Wait() {
   std::vector<pollfd> fds{{super_.inbox_.PollFd(), POLLIN, 0}};
-  std::vector<size_t> members;
+  std::vector<std::pair<size_t, size_t>> pumps;  // member, stream
   for (size_t i = 0; i < running_.size(); ++i) {
-    if (running_[i].pump.Ended()) continue;
-    fds.push_back({running_[i].pump.ReadFd(), POLLIN, 0});
-    members.push_back(i);
+    for (size_t stream = 0; stream < running_[i].pumps.size(); ++stream) {
+      const OutputPump& pump = running_[i].pumps[stream];
+      if (pump.Ended() || pump.Blocked()) continue;
+      fds.push_back({pump.ReadFd(), POLLIN, 0});
+      pumps.emplace_back(i, stream);
+    }
   }
-  const int64_t deadline = NextDeadline();
+  const size_t own = fds.size();
+  int64_t deadline = NextDeadline();
+  if (companion_ != nullptr) deadline = std::min(deadline, companion_->Prepare(&fds));
   timespec timeout{};
   if (deadline != kNever) {
     const int64_t wait_us = std::max<int64_t>(0, deadline - super_.clock_.MonotonicUs());
     timeout = {wait_us / 1'000'000, wait_us % 1'000'000 * 1000};
   }
   if (ppoll(fds.data(), fds.size(), deadline == kNever ? nullptr : &timeout, nullptr) < 0) return;
-  for (size_t i = 0; i < members.size(); ++i) {
-    if (fds[i + 1].revents != 0) PumpOne(members[i]);
+  for (size_t i = 0; i < pumps.size(); ++i) {
+    if (fds[i + 1].revents != 0) PumpOne(pumps[i].first, pumps[i].second);
   }
   if (fds[0].revents != 0) super_.TakeSignals();
   if (super_.child_ended_) Reap();
+  if (companion_ != nullptr) AskCompanion(std::span(fds).subspan(own));
+}
+
+void GroupRun::AskCompanion(std::span<const pollfd> fds) {
+  if (!companion_->Act(fds) || alive_ == 0) return;
+  now_us_ = super_.clock_.MonotonicUs();
+  BeginStop(StopCause::kCancelled, super_.times_.grace);
 }
 
 int64_t GroupRun::NextDeadline() const {
@@ -254,8 +277,8 @@ void GroupRun::MemberEnded(pid_t pid, const ProcessEnd& end) {
   if (at == running_.end()) return;  // adopted from a member
   at->pid = -1;
   at->pidfd.Reset();
-  at->pump
-      .CloseWriteEnd();  // held until now: one wake-up for the end of a member, not a second for its pipe's
+  // Held until now: one wake-up for the end of a member, not a second for its pipe's.
+  for (OutputPump& pump : at->pumps) pump.CloseWriteEnd();
   --alive_;
   const int index = static_cast<int>(at - running_.begin());
   observer_.OnMemberEnd(index, end);
@@ -291,30 +314,63 @@ bool GroupRun::NothingToStop() const {
                      [this](pid_t pid) { return super_.given_up_.contains(pid); });
 }
 
-void GroupRun::PumpOne(size_t index) {
+void GroupRun::PumpOne(size_t index, size_t stream) {
   Running& member = running_[index];
-  member.pump.Pump(super_.clock_.MonotonicUs());
-  if (member.drop_noted || member.pump.drop_error() == 0) return;
+  OutputPump& pump = member.pumps[stream];
+  const int64_t before = pump.moved_bytes();
+  pump.Pump(super_.clock_.MonotonicUs());
+  if (pump.moved_bytes() > before) {
+    observer_.OnOutput(static_cast<int>(index), static_cast<int>(stream) + 1, pump.moved_bytes() - before);
+  }
+  if (member.drop_noted || pump.drop_error() == 0) return;
   member.drop_noted = true;
   observer_.OnNote(StrCat("output of rank ", index,
-                          " is dropped: its log cannot be written: ", strerror(member.pump.drop_error())));
+                          " is dropped: its log cannot be written: ", strerror(pump.drop_error())));
+}
+
+// Whether there may be more to read now.
+bool GroupRun::PumpAll(size_t index) {
+  bool more = false;
+  for (size_t stream = 0; stream < running_[index].pumps.size(); ++stream) {
+    const OutputPump& pump = running_[index].pumps[stream];
+    const int64_t before = pump.moved_bytes() + pump.dropped_bytes();
+    PumpOne(index, stream);
+    more = more || pump.moved_bytes() + pump.dropped_bytes() > before;
+  }
+  return more;
+}
+
+// True when a sink that could take no more may do so now: only the companion can have made room.
+bool GroupRun::WaitForSink(size_t index, int64_t deadline) {
+  const auto& pumps = running_[index].pumps;
+  const bool blocked = std::any_of(pumps.begin(), pumps.end(),
+                                   [](const OutputPump& pump) { return !pump.Ended() && pump.Blocked(); });
+  if (!blocked || companion_ == nullptr) return false;
+  std::vector<pollfd> fds;
+  const int64_t until = std::min(deadline, companion_->Prepare(&fds));
+  const int64_t wait_us = std::max<int64_t>(0, until - super_.clock_.MonotonicUs());
+  if (poll(fds.data(), fds.size(), static_cast<int>(wait_us / 1000) + 1) >= 0) companion_->Act(fds);
+  return true;
 }
 
 void GroupRun::DrainAll() {
   const int64_t deadline = super_.clock_.MonotonicUs() + super_.times_.drain;
   for (size_t i = 0; i < running_.size(); ++i) {
-    OutputPump& pump = running_[i].pump;
-    while (pump.Pump(super_.clock_.MonotonicUs()) && super_.clock_.MonotonicUs() < deadline) continue;
-    PumpOne(i);
-    if (pump.dropped_bytes() > 0) {
-      observer_.OnNote(StrCat(FormatBytes(pump.dropped_bytes()), " of output of rank ", i, " were dropped"));
+    while ((PumpAll(i) || WaitForSink(i, deadline)) && super_.clock_.MonotonicUs() < deadline) continue;
+    int64_t dropped = 0;
+    for (OutputPump& pump : running_[i].pumps) {
+      dropped += pump.dropped_bytes();
+      pump.Close();
     }
-    pump.Close();
+    if (dropped == 0) continue;
+    observer_.OnNote(StrCat(FormatBytes(dropped), " of output of rank ", i, " were dropped"));
   }
 }
 
 bool GroupRun::OutputEnded() const {
-  return std::all_of(running_.begin(), running_.end(), [](const Running& r) { return r.pump.Ended(); });
+  return std::all_of(running_.begin(), running_.end(), [](const Running& r) {
+    return std::all_of(r.pumps.begin(), r.pumps.end(), [](const OutputPump& pump) { return pump.Ended(); });
+  });
 }
 
 }  // namespace overcap

@@ -14,19 +14,20 @@ namespace overcap {
 class GroupRun {
  public:
   GroupRun(Supervisor* supervisor, std::vector<GroupMember>* members, const GroupLimits& limits,
-           GroupObserver* observer);
+           GroupObserver* observer, GroupCompanion* companion);
   GroupEnd Run();
 
  private:
   struct Running {
-    pid_t pid = -1;  // -1: not started, or ended
-    Fd pidfd;        // while it runs and its death is watched for
-    OutputPump pump;
+    pid_t pid = -1;                 // -1: not started, or ended
+    Fd pidfd;                       // while it runs and its death is watched for
+    std::vector<OutputPump> pumps;  // one, or two when it is split
     bool drop_noted = false;
   };
 
   void StartAll();
   Result<void> Start(GroupMember* member, Running* running);
+  static Result<void> MakePumps(const GroupMember& member, Running* running);
   void WatchDeath(Running* running, Fd pidfd);
   void StartFailed(int index, const Error& error);
 
@@ -49,7 +50,10 @@ class GroupRun {
   std::vector<pid_t> Stoppable(std::vector<pid_t> pids) const;  // without what is to be left alone
   bool NothingToStop() const;
 
-  void PumpOne(size_t index);
+  void AskCompanion(std::span<const pollfd> fds);
+  void PumpOne(size_t index, size_t stream);
+  bool PumpAll(size_t index);
+  bool WaitForSink(size_t index, int64_t deadline);
   void DrainAll();
   bool OutputEnded() const;
 
@@ -57,6 +61,7 @@ class GroupRun {
   std::vector<GroupMember>& members_;
   const GroupLimits& limits_;
   GroupObserver& observer_;
+  GroupCompanion* companion_;
 
   std::vector<Running> running_;
   Fd deaths_;  // an epoll of the pidfds, for groups of several: it tells who died in the order of the deaths

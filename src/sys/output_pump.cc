@@ -6,10 +6,13 @@
 #include <unistd.h>
 #include <vector>
 
+#include "sys/supervisor.h"
+
 namespace overcap {
 namespace {
 
 constexpr size_t kPipeBytes = 1 << 20;
+constexpr size_t kSinkBytes = 64 << 10;
 constexpr ssize_t kGrowAtBytes = 32 << 10;
 constexpr int64_t kRetryUs = 100'000;
 
@@ -22,24 +25,41 @@ std::vector<char>& Scratch() {
 }  // namespace
 
 Result<OutputPump> OutputPump::Make(int file) {
+  OC_TRY(pump, MakePipe());
+  pump.file_ = file;
+  return pump;
+}
+
+Result<OutputPump> OutputPump::MakeToSink(OutputSink* sink, int stream) {
+  OC_TRY(pump, MakePipe());
+  pump.sink_ = sink;
+  pump.stream_ = stream;
+  return pump;
+}
+
+Result<OutputPump> OutputPump::MakePipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
   OutputPump pump;
   pump.read_end_ = Fd(ends[0]);
   pump.write_end_ = Fd(ends[1]);
-  pump.file_ = file;
   // Only our end: the children's must block, as programs expect of their output.
   if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
   return pump;
 }
 
+bool OutputPump::Blocked() const {
+  return sink_ != nullptr && !sink_->Ready();
+}
+
 bool OutputPump::Pump(int64_t now_us, int64_t limit) {
-  while (!Ended() && limit > 0) {
+  while (!Ended() && limit > 0 && !Blocked()) {
     const bool dropping = now_us < retry_us_;
     const ssize_t moved = dropping ? Drop() : Move();
     if (moved == 0) read_end_.Reset();
     if (moved > 0) {
       limit -= moved;
+      if (!dropping) moved_bytes_ += moved;
       Grow(moved);
       continue;
     }
@@ -48,10 +68,11 @@ bool OutputPump::Pump(int64_t now_us, int64_t limit) {
     if (dropping) return read_end_.Reset(), false;  // a pipe that cannot be read: there is no more to get
     WriteFailed(errno, now_us);
   }
-  return !Ended();
+  return !Ended() && !Blocked();
 }
 
 ssize_t OutputPump::Move() {
+  if (sink_ != nullptr) return GiveToSink();
   if (splice_) {
     const ssize_t moved = splice(read_end_.Get(), nullptr, file_, nullptr, kPipeBytes, SPLICE_F_NONBLOCK);
     if (moved >= 0 || errno != EINVAL) return moved;
@@ -73,6 +94,13 @@ ssize_t OutputPump::CopyToFile() {
     }
     done += written;
   }
+  return size;
+}
+
+ssize_t OutputPump::GiveToSink() {
+  std::vector<char>& buffer = Scratch();
+  const ssize_t size = read(read_end_.Get(), buffer.data(), kSinkBytes);
+  if (size > 0) sink_->Take(stream_, {buffer.data(), static_cast<size_t>(size)});
   return size;
 }
 

@@ -24,4 +24,10 @@ StopLadder::Step StopLadder::Next(int64_t now_us) {
   return Step::kKill;
 }
 
+void StopLadder::Hurry(int64_t now_us) {
+  if (give_up_us_ != 0) return;  // KILL has been sent already
+  term_sent_ = true;
+  next_us_ = std::min(next_us_, now_us);
+}
+
 }  // namespace overcap

@@ -15,6 +15,7 @@ class StopLadder {
   StopLadder(int64_t now_us, int64_t grace_us, int64_t kill_us);
 
   Step Next(int64_t now_us);                   // kTerm comes once, kKill several times, kGiveUp for ever
+  void Hurry(int64_t now_us);                  // no more grace: KILL is next
   int64_t NextUs() const { return next_us_; }  // until then it is kWait
 
  private:

@@ -10,27 +10,47 @@
 
 namespace overcap {
 
-Result<std::unique_ptr<Supervisor>> Supervisor::Make(const Clock& clock, SupervisorTimes times) {
-  std::unique_ptr<Supervisor> supervisor(new Supervisor(clock, times));
+namespace {
+
+bool IsIgnored(int sig) {
+  struct sigaction action = {};
+  return sigaction(sig, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Supervisor>> Supervisor::Make(const Clock& clock, SupervisorTimes times,
+                                                     SupervisorSignals signals) {
+  signals.hangup_cancels = signals.hangup_cancels && !IsIgnored(SIGHUP);
+  std::unique_ptr<Supervisor> supervisor(new Supervisor(clock, times, signals));
   // Blocked, not ignored: what a process ignores, its children would ignore too.
-  OC_TRY(inbox, SignalInbox::Make({SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE, SIGXFSZ}));
+  std::vector<int> taken = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE, SIGXFSZ};
+  if (signals.second_kills) taken.push_back(SIGQUIT);
+  OC_TRY(inbox, SignalInbox::Make(taken));
   supervisor->inbox_ = std::move(inbox);
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return Fail(ErrnoError(errno, "cannot become a subreaper"));
   return supervisor;
 }
 
 GroupEnd Supervisor::Run(std::vector<GroupMember>* members, const GroupLimits& limits,
-                         GroupObserver* observer) {
-  return GroupRun(this, members, limits, observer).Run();
+                         GroupObserver* observer, GroupCompanion* companion) {
+  return GroupRun(this, members, limits, observer, companion).Run();
 }
 
 void Supervisor::TakeSignals() {
   for (int sig : inbox_.Take()) {
     if (sig == SIGCHLD) child_ended_ = true;
-    if (sig == SIGTERM || sig == SIGINT) cancel_ = true;
+    if (sig == SIGTERM || sig == SIGINT || sig == SIGQUIT) Cancel(sig);
+    if (sig == SIGHUP && signals_.hangup_cancels) Cancel(sig);
     if (sig == SIGUSR1) ++warnings_;
     if (sig == SIGUSR2) drain_ = true;
   }
+}
+
+void Supervisor::Cancel(int sig) {
+  if (signals_.second_kills && (cancel_ || sig == SIGQUIT)) hurry_ = true;
+  if (!cancel_) cancel_signal_ = sig;
+  cancel_ = true;
 }
 
 bool Supervisor::CancelRequested() {

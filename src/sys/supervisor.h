@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <poll.h>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -27,9 +30,25 @@ struct SupervisorTimes {
   int64_t memory_poll = 200'000;
 };
 
+// Takes the output of a member instead of a file. `stream` is 1 or 2.
+class OutputSink {
+ public:
+  virtual ~OutputSink() = default;
+  virtual bool Ready() = 0;  // false: it can take no more now, the member has to wait
+  virtual void Take(int stream, std::string_view bytes) = 0;
+};
+
 struct GroupMember {
-  SpawnRequest request;  // its stdout and stderr are set by the supervisor
-  int log_fd = -1;       // borrowed; takes both, byte for byte
+  SpawnRequest request;        // its stdout and stderr are set by the supervisor
+  int log_fd = -1;             // borrowed; takes both, byte for byte
+  OutputSink* sink = nullptr;  // takes them instead
+  bool split = false;          // stdout and stderr come apart: the observer is told which is which
+};
+
+// Which signals mean what to a supervisor, beside TERM and INT.
+struct SupervisorSignals {
+  bool hangup_cancels = false;  // HUP cancels as TERM does, unless it was ignored when we began (nohup)
+  bool second_kills = false;    // QUIT, and a second INT or TERM, end the grace time
 };
 
 struct GroupLimits {
@@ -39,6 +58,16 @@ struct GroupLimits {
   // True for a process that members began but that is not theirs: it and all that it started are neither
   // stopped nor waited for. Members are stopped whatever it says. May be empty.
   std::function<bool(pid_t)> leave_alone;
+};
+
+// Something else to wait for while a group runs: a connection, a terminal, a clock.
+class GroupCompanion {
+ public:
+  virtual ~GroupCompanion() = default;
+  // Adds what it waits for; gives when it wants to be called at the latest (monotonic, INT64_MAX: never).
+  virtual int64_t Prepare(std::vector<pollfd>* fds) = 0;
+  // After the wait, with its own descriptors as they came back. True: stop the group, as if it was cancelled.
+  virtual bool Act(std::span<const pollfd> fds) = 0;
 };
 
 enum class StopCause { kNone, kMemberFailed, kCancelled, kTimeLimit, kMemoryLimit };
@@ -58,20 +87,27 @@ class GroupObserver {
   virtual void OnStarted(const std::vector<pid_t>& pids) = 0;  // every member runs its program
   virtual void OnMemberEnd(int member, const ProcessEnd& end) = 0;
   virtual void OnNote(const std::string& text) = 0;  // something the user should know
+  // So many bytes have just gone to its log. `stream` is 1 unless the member is split.
+  virtual void OnOutput(int /*member*/, int /*stream*/, int64_t /*bytes*/) {}
 };
 
 // One per process, single-threaded: it takes all signals (TERM and INT cancel, USR1 is passed on, USR2 asks
 // to drain, HUP and PIPE are dropped) and every child of the process, adopted ones included, is its own.
 class Supervisor {
  public:
-  static Result<std::unique_ptr<Supervisor>> Make(const Clock& clock, SupervisorTimes times);
+  static Result<std::unique_ptr<Supervisor>> Make(const Clock& clock, SupervisorTimes times,
+                                                  SupervisorSignals signals = {});
 
   // Starts all members and returns when nothing is left of them: every member has ended, every process they
   // left behind is gone (or was given up, with a note), and the output is in the logs. When one fails, the
   // others are stopped. Bounded: by `limits.time_us` if set, plus the times of the ladder.
-  GroupEnd Run(std::vector<GroupMember>* members, const GroupLimits& limits, GroupObserver* observer);
+  GroupEnd Run(std::vector<GroupMember>* members, const GroupLimits& limits, GroupObserver* observer,
+               GroupCompanion* companion = nullptr);
 
   bool CancelRequested();  // TERM or INT has arrived; stays true
+  int CancelSignal() const {
+    return cancel_signal_;
+  }  // the first that cancelled, as CancelRequested() saw it
   bool DrainRequested() const {
     return drain_;
   }  // USR2 had arrived when signals were last looked at; stays true
@@ -80,13 +116,17 @@ class Supervisor {
 
  private:
   friend class GroupRun;
-  Supervisor(const Clock& clock, SupervisorTimes times) : clock_(clock), times_(times) {}
+  Supervisor(const Clock& clock, SupervisorTimes times, SupervisorSignals signals)
+      : clock_(clock), times_(times), signals_(signals) {}
   void TakeSignals();
+  void Cancel(int sig);
 
   const Clock& clock_;
   SupervisorTimes times_;
+  SupervisorSignals signals_;
   SignalInbox inbox_;
-  bool cancel_ = false, drain_ = false, child_ended_ = false;
+  bool cancel_ = false, hurry_ = false, drain_ = false, child_ended_ = false;
+  int cancel_signal_ = 0;
   int warnings_ = 0;          // USR1 not yet passed on
   std::set<pid_t> given_up_;  // children that no KILL could end
 };

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The output of the ranks of one attempt: each in its own file, with times beside it, and on the terminal
+// what the user wants to see there (docs/formats/launch-folder.md).
+#pragma once
+
+#include <cstdint>
+#include <poll.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace overcap {
+
+enum class Tee { kNone, kRank0, kAll };  // kAll: whole lines, each with its rank before it
+
+class RankLogs {
+ public:
+  // Makes `folder`/rank-R.log for every rank.
+  static Result<RankLogs> Make(const std::string& folder, int ranks, Tee tee);
+  RankLogs(RankLogs&&) noexcept;
+  RankLogs& operator=(RankLogs&&) noexcept;
+  ~RankLogs();
+
+  // What somebody else (splice) has just written to FileOf(rank): keeps its time, shows it, counts as a sign
+  // of life. `stream` is 1 or 2, `now_us` since 1970.
+  int FileOf(int rank) const;
+  void Wrote(int rank, int stream, int64_t bytes, int64_t now_us);
+  // For output that comes over a connection. A full disk drops it (Problem() says so), it never waits.
+  void Write(int rank, int stream, std::string_view bytes, int64_t now_us);
+
+  // The terminal may be slow; logs never wait for it. While something is to be shown, WantsToShow() gives
+  // what to poll for, and Show() writes as much as goes without waiting; ShowRest() writes all that is left,
+  // waiting.
+  bool WantsToShow(std::vector<pollfd>* fds) const;
+  void Show();
+  void ShowRest();
+
+  int64_t LastOutputUs() const;                      // of any rank; 0: none yet
+  std::string LastLines(int rank, int lines) const;  // for people: valid UTF-8, long lines cut
+  std::string PathOf(int rank) const;
+  std::string Problem() const;  // "" or why output was dropped
+
+ private:
+  struct Impl;
+  Impl* impl_;
+  explicit RankLogs(Impl* impl) : impl_(impl) {}
+};
+
+}  // namespace overcap
