@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "launch/runner.h"
+
+namespace overcap::node_link {
+
+// How patient the head is, beside the attempt's own times, in microseconds.
+struct HeadTimes {
+  int64_t margin = 5'000'000;      // after the grace time, for hosts to say that nothing is left
+  int64_t stacks = 8'000'000;      // for the stacks of all ranks
+  int64_t settle = 1'000'000;      // for what is under way after a process ended or a link closed
+  int64_t child_exit = 5'000'000;  // for a launcher whose ranks are all gone
+  int64_t child_kill = 1'000'000;  // between TERM and KILL of such a one
+};
+
+// What is to be done in an attempt on many hosts, decided from what has happened, in order of arrival. Pure:
+// it sends nothing and asks no clock. Times are monotonic microseconds.
+class HeadState {
+ public:
+  enum class Order {
+    kStart,         // all hosts have said hello
+    kStacks,        // ask all for their stacks
+    kWriteStacks,   // they are in, or the time is over
+    kStop,          // tell all to stop, with StopGraceUs(); end children of hosts that have not said hello
+    kGiveUp,        // drop every link, kill every child
+    kTermChildren,  // all ranks are gone, they are not
+    kKillChildren,
+  };
+  enum class Host { kSilent, kReady, kRunning, kFinished, kFailed };
+
+  HeadState(const Attempt& attempt, int64_t now_us, HeadTimes times = {});
+
+  void OnHello(int host, int64_t now_us);
+  void OnOutput(int64_t now_us) { last_output_us_ = now_us; }
+  void OnBegun(int rank);
+  void OnEnded(const RankFailure& how, int64_t now_us);  // of a rank, well or not
+  void OnStack(int rank, std::string text, int64_t now_us);
+  void OnNothingLeft(int host, int64_t now_us);
+  void OnLost(int host, const std::string& why, int64_t now_us);  // link or process gone, and no way back
+  void OnClosing(int host, int64_t now_us);                       // its link closed; OnLost may say why soon
+  void OnCommonChildEnd(const std::string& words, int64_t now_us);  // of the one behind all hosts
+  void OnChildren(int count, int64_t now_us);                       // so many are left
+  void OnSignal(int signal, int64_t now_us);
+  void CannotRun(const Error& error, int64_t now_us);
+  void AllowUntil(int host, int64_t until_us);
+  void OnTime(int64_t now_us);  // whatever the clock asks for
+  int64_t NextUs() const;       // when OnTime wants to be called; INT64_MAX: never
+
+  std::vector<Order> TakeOrders();
+  int64_t StopGraceUs() const { return stop_grace_us_; }
+  bool Stopping() const { return stopping_; }
+  bool Done() const;
+  Host Of(int host) const { return hosts_[host].state; }
+  std::string StacksText() const;
+  AttemptEnd& End() { return end_; }
+
+ private:
+  struct HostState {
+    Host state = Host::kSilent;
+    int64_t hello_until_us = 0;
+    int64_t lost_at_us = 0;  // its link has closed: failed at that time, 0: not
+  };
+  enum class RankState { kUnknown, kBegun, kEnded };
+
+  void Fail(AttemptEnd::Cause cause);
+  void BeginStop(int64_t grace_us, int64_t now_us);
+  void CheckHellos(int64_t now_us);
+  void CheckStacks(int64_t now_us);
+  void CheckChildren(int64_t now_us);
+  bool AllSettled() const;
+
+  const Attempt& attempt_;
+  HeadTimes times_;
+  std::vector<HostState> hosts_;
+  std::vector<RankState> ranks_;
+  std::map<int, std::string> stacks_;
+  std::vector<Order> orders_;
+  AttemptEnd end_;
+  bool ended_ = false;  // end_ says why
+  bool started_ = false, stopping_ = false, gave_up_ = false, interrupted_ = false;
+  int children_ = 0;
+  int64_t last_output_us_ = 0;
+  int64_t stacks_until_us_ = 0;  // 0: not asked for
+  int64_t stop_until_us_ = 0;    // 0: not stopping
+  int64_t stop_grace_us_ = 0;
+  int64_t no_child_at_us_ = 0;  // the child behind all hosts has ended: this is when it counts
+  std::string no_child_words_;
+  int64_t children_until_us_ = 0;  // next step against children that stay
+  int children_step_ = 0;
+};
+
+}  // namespace overcap::node_link
