@@ -127,7 +127,8 @@ Result<void> CheckGpuTypeExpression(std::string_view expression) {
 
 std::string NormalGpuType(std::string_view name) {
   std::string type = Folded(name);
-  for (const std::string_view maker : {"nvidia_", "geforce_", "tesla_", "quadro_"}) {
+  for (const std::string_view maker :
+       {"nvidia_", "geforce_", "tesla_", "quadro_", "amd_", "instinct_", "intel_r_", "data_center_gpu_"}) {
     if (type.starts_with(maker)) type.erase(0, maker.size());
   }
   return type;

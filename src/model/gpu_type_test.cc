@@ -66,6 +66,8 @@ TEST(GpuTypeTest, NamesOfCardsAreMadeShort) {
   EXPECT_EQ(NormalGpuType("Quadro RTX 6000"), "rtx_6000");
   EXPECT_EQ(NormalGpuType("Tesla V100-SXM2-16GB"), "v100_sxm2_16gb");
   EXPECT_EQ(NormalGpuType("TITAN X (Pascal)"), "titan_x_pascal");
+  EXPECT_EQ(NormalGpuType("AMD Instinct MI250X"), "mi250x");
+  EXPECT_EQ(NormalGpuType("Intel(R) Data Center GPU Max 1550"), "max_1550");
 }
 
 TEST(JobStateTest, NamesComeBack) {
