@@ -8,8 +8,8 @@
         hosts.run("host1", ["hostname"]) # without ssh
         hosts.power_off("host2"); hosts.cut("host3"); hosts.heal("host3")
 
-As root each host has its own network, host name, processes, /run, /root and /dev/shm; files are this machine's own. Where
-that is not permitted (`hosts.separate` is False) they are 127.0.1.K, with an sshd of this user on each: one machine
+As root each host has its own network, host name, processes, /run, /root and /dev/shm; other files are this machine's.
+Where that is not permitted (`hosts.separate` is False) they are 127.0.1.K, with an sshd of this user on each: one machine
 in truth, so that only the ssh connection is real; power_off then ends what came in over ssh, cut is not to be had.
 """
 import os
@@ -118,7 +118,8 @@ class SshHosts:
             self.ports = dict.fromkeys(names, 22)
             self.write_config()
             mounts = [("/run", "tmpfs"), ("/root", "tmpfs"), ("/dev/shm", "tmpfs")]
-            self.machines.add({name: [SSHD, "-D", "-e", "-f", str(self.sshd_config(22))] for name in names}, mounts)
+            daemon = ["sh", "-c", 'mkdir /run/sshd && exec "$@"', "sh", SSHD, "-D", "-e", "-f", self.sshd_config(22)]
+            self.machines.add({name: list(map(str, daemon)) for name in names}, mounts)
         except NotPermitted as error:
             print(f"hosts: {error}; going on with loopback addresses", flush=True)
             self.begin_on_loopback(len(names))
@@ -162,8 +163,8 @@ class SshHosts:
         lines = [f"Port {port}", f"HostKey {self.folder}/hostkey", f"AuthorizedKeysFile {self.folder}/authorized_keys",
                  "StrictModes no",
                  # With PAM, for which a user without password is not locked out; root has no need of it.
-                 f"UsePAM {'yes' if address else 'no'}", "PermitRootLogin prohibit-password", "PasswordAuthentication no",
-                 "PidFile none", "MaxStartups 200", "Subsystem sftp internal-sftp"]
+                 f"UsePAM {'yes' if address else 'no'}", "PermitRootLogin prohibit-password",
+                 "PasswordAuthentication no", "PidFile none", "MaxStartups 200", "Subsystem sftp internal-sftp"]
         lines += [f"ListenAddress {address}"] if address else []
         path = self.folder / f"sshd_config-{address or 'all'}"
         path.write_text("\n".join(lines) + "\n")

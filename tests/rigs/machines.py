@@ -23,9 +23,11 @@ import threading
 import time
 import unittest
 
-# The first process of every machine. $1 name, $2 address, $3 file of /etc/hosts, $4 log, $5 what /private is, then
-# pairs of mounts up to "--", then the daemon. It says when its namespaces are there, and goes on when its network
-# is laid. Bash waits for any child, so it also reaps orphans.
+from rigs.user_namespace import master_of
+
+# The first process of every machine. $1 name, $2 address, $3 file of /etc/hosts, $4 log, then pairs of mounts up to
+# "--", then the daemon. It says when its namespaces are there, and goes on when its network is laid. Bash waits for
+# any child, so it also reaps orphans.
 FIRST_PROCESS = r"""
 set -e
 name=$1 address=$2 hosts=$3 log=$4
@@ -43,7 +45,6 @@ while [ "$1" != -- ]; do
   shift 2
 done
 shift
-mkdir -p /run/sshd
 "$@" &
 daemon=$!
 while kill -0 "$daemon" 2>/dev/null; do wait "$daemon" || true; done
@@ -168,17 +169,20 @@ class Machines:
         else:
             ip_batch(["ip"], [f"addr add {self.net}.254/24 dev {self.cable}", f"link set {self.cable} up"])
 
-    def enter(self, pid, *kinds):
-        """The words that go before a command to run it in a process's namespaces."""
-        user = ["--user", "--preserve-credentials"] if self.as_user else []
-        return ["nsenter", "-t", str(pid), *user, *(f"--{kind}" for kind in kinds)]
+    def enter_switch(self, *kinds):
+        """The words that go before a command to run it in the switch's namespaces, with `self.master()`."""
+        return ["nsenter", "-t", str(self.switch_first), *(f"--{kind}" for kind in kinds), "--"]
+
+    def master(self):
+        """More for subprocess: makes the child the master of the switch's namespaces, as root is everywhere."""
+        return {"preexec_fn": master_of(self.switch_first)} if self.as_user else {}
 
     def lay(self, lines, must=True):
-        ip_batch([*self.enter(self.switch_first, "net"), "ip"], lines, must)
+        ip_batch([*self.enter_switch("net"), "ip"], lines, must, **self.master())
 
     def inside_switch(self, argv):
-        subprocess.run([*self.enter(self.switch_first, "net", "mount", "uts", "pid"), "--", *argv], check=True,
-                       stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
+        subprocess.run([*self.enter_switch("net", "mount", "uts", "pid"), *argv], check=True,
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=20, **self.master())
 
     # ---- machines
 
@@ -199,11 +203,12 @@ class Machines:
             (self.folder / "log" / f"{name}.log").unlink(missing_ok=True)
             pairs = [word for pair in mounts for word in pair]
             self.running[name] = subprocess.Popen(
-                [*self.enter(self.switch_first, "net", "mount", "uts", "pid"), "--wd=/", "--", "unshare", "--net",
-                 "--mount", "--uts", "--pid", "--ipc", "--fork", "--kill-child=KILL", "--mount-proc", "bash", "-c",
-                 FIRST_PROCESS, "machine", name, self.address(name), str(self.hosts_file),
-                 str(self.folder / "log" / f"{name}.log"), *pairs, "--", *daemon],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+                [*self.enter_switch("net", "mount", "uts", "pid"), "unshare", "--net", "--mount", "--uts", "--pid",
+                 "--ipc", "--fork", "--kill-child=KILL", "--mount-proc", "bash", "-c", FIRST_PROCESS, "machine",
+                 name, self.address(name), str(self.hosts_file), str(self.folder / "log" / f"{name}.log"), *pairs, "--",
+                 *daemon],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, cwd="/",
+                **self.master())
         lines = []
         for name in names:
             running = self.running[name]
@@ -241,8 +246,9 @@ class Machines:
         """What runs argv on a machine (None: on the head inside)."""
         pid = self.first[name] if name is not None else self.switch_first
         drop = ["setpriv", "--ambient-caps=-all", "--inh-caps=-all"] if self.as_user else []
-        kinds = ["net", "mount", "uts", "pid"] + (["ipc"] if name is not None else [])
-        return [*self.enter(pid, *kinds), f"--wd={cwd or '/'}", "--", *drop, *map(str, argv)]
+        user = ["--user", "--preserve-credentials"] if self.as_user else []
+        kinds = ["--net", "--mount", "--uts", "--pid"] + (["--ipc"] if name is not None else [])
+        return ["nsenter", "-t", str(pid), *user, *kinds, f"--wd={cwd or '/'}", "--", *drop, *map(str, argv)]
 
     def log(self, name):
         try:
@@ -268,9 +274,9 @@ class Machines:
         self.first.clear()
 
 
-def ip_batch(ip, lines, must=True):
+def ip_batch(ip, lines, must=True, **more):
     done = subprocess.run([*ip, "-batch", "-"], input="\n".join(lines) + "\n", text=True, capture_output=True,
-                          timeout=20, check=False)
+                          timeout=20, check=False, **more)
     if must and done.returncode != 0:
         raise NotPermitted(f"ip: {done.stderr.strip()}")
 
