@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "launch/link/channel.h"
+#include "launch/link/head_signals.h"
 #include "launch/link/head_state.h"
 #include "launch/link/messages.h"
 #include "launch/runner.h"
 #include "sys/clock.h"
 #include "sys/process.h"
-#include "sys/signal_inbox.h"
 
 namespace overcap::node_link {
 
@@ -66,7 +66,8 @@ class Transport {
 class Head {
  public:
   // `connect_us` of the attempt limits the time until all hosts have said hello; 0: no limit.
-  Head(const Attempt& attempt, RankLogs* logs, const Clock& clock, Transport* transport);
+  Head(const Attempt& attempt, RankLogs* logs, const Clock& clock, HeadSignals* signals,
+       Transport* transport);
   ~Head();
 
   // Runs to the end of the attempt. INT, TERM and HUP cancel; a second INT kills at once. Bounded when the
@@ -83,26 +84,38 @@ class Head {
   bool Stopping() const { return state_.Stopping(); }
 
  private:
-  struct Link;
-  struct Watched;  // a child
+  struct Link {
+    Channel channel;
+    int host;
+    bool placed;           // we said which ranks it gets; a launcher may place them in another way
+    bool greeted = false;  // its hello was accepted
+    bool closed = false;
+  };
+  struct Watched {
+    Child child;
+    std::string line;  // the one that is not yet complete
+    bool ended = false;
+  };
 
   void Turn();  // one wait and what it brought
-  std::vector<pollfd> Collect(int64_t* deadline);
   void TakeSignals();
   void Serve(Link* link);
   void Handle(Link* link, const std::string& frame);
-  bool HandleHello(Link* link, const Hello& hello);
+  void HandleHello(Link* link, const Hello& hello);
+  void HandleRank(Link* link, const ToHead& message);
   bool Owns(const Link& link, int rank) const;
-  void Broken(Link* link, const std::string& why);
+  void Close(Link* link, const std::string& why);  // "": the other end did
+  bool HasChild(int host) const;
   void ReadChild(Watched* child);
-  void Say(const Watched& child, std::string_view text);
-  void ChildEnded(Watched* child);
-  void HostChildEnded(const Watched& child, const ProcessEnd& end);
+  void Say(Watched* child, std::string_view text);
+  void CheckChild(Watched* child);
+  void JudgeChild(const Child& child, const ProcessEnd& end);
   void Obey();  // carries out the state's orders
   void SendFirst();
   void SendAll(const std::string& frame);
+  void StopAll();
   void DropLinks();
-  void SignalChildren(int sig, bool only_unanswered);
+  void SignalChildren(int sig);
   void WriteStacks();
   void Sweep();
 
@@ -111,7 +124,7 @@ class Head {
   const Clock& clock_;
   Transport& transport_;
   HeadState state_;
-  SignalInbox inbox_;
+  HeadSignals& signals_;
   Fd launcher_log_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<Watched>> children_;

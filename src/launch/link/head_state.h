@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,10 @@ class HeadState {
   void OnNothingLeft(int host, int64_t now_us);
   void OnLost(int host, const std::string& why, int64_t now_us);  // link or process gone, and no way back
   void OnClosing(int host, int64_t now_us);                       // its link closed; OnLost may say why soon
-  void OnCommonChildEnd(const std::string& words, int64_t now_us);  // of the one behind all hosts
-  void OnChildren(int count, int64_t now_us);                       // so many are left
+  // Of the one behind all hosts; `words` say how, for people. Its status counts for ranks whose own is not
+  // known.
+  void OnCommonChildEnd(const ProcessEnd& end, const std::string& words, int64_t now_us);
+  void OnChildren(int count, int64_t now_us);  // so many are left
   void OnSignal(int signal, int64_t now_us);
   void CannotRun(const Error& error, int64_t now_us);
   void AllowUntil(int host, int64_t until_us);
@@ -58,22 +61,36 @@ class HeadState {
   bool Done() const;
   Host Of(int host) const { return hosts_[host].state; }
   std::string StacksText() const;
-  AttemptEnd& End() { return end_; }
+  AttemptEnd& End() { return end_; }  // complete when Done()
 
  private:
   struct HostState {
     Host state = Host::kSilent;
-    int64_t hello_until_us = 0;
-    int64_t lost_at_us = 0;  // its link has closed: failed at that time, 0: not
+    int64_t hello_until_us;
+    int64_t lost_at_us;  // its link has closed: then it has failed
   };
   enum class RankState { kUnknown, kBegun, kEnded };
+  struct ChildEnd {
+    ProcessEnd end;
+    std::string words;
+    int64_t judge_at_us;  // what is under way from the hosts comes before that
+    int64_t stop_at_us;
+  };
 
-  void Fail(AttemptEnd::Cause cause);
+  bool Blame(AttemptEnd::Cause cause);  // false: something else was to blame before
   void BeginStop(int64_t grace_us, int64_t now_us);
+  void Lose(int host);
   void CheckHellos(int64_t now_us);
+  void CheckLost(int64_t now_us);
+  void CheckIdle(int64_t now_us);
   void CheckStacks(int64_t now_us);
+  void CheckStop(int64_t now_us);
+  void CheckCommonChild(int64_t now_us);
+  void JudgeCommonChild(int64_t now_us);
   void CheckChildren(int64_t now_us);
   bool AllSettled() const;
+  bool StacksComplete() const;
+  std::string NamesOf(const std::vector<int>& hosts) const;  // "host 'a'", "hosts 'a', 'b'"
 
   const Attempt& attempt_;
   HeadTimes times_;
@@ -82,17 +99,16 @@ class HeadState {
   std::map<int, std::string> stacks_;
   std::vector<Order> orders_;
   AttemptEnd end_;
-  bool ended_ = false;  // end_ says why
+  std::optional<RankFailure> first_untold_;  // the first that ended in a way that nobody told
+  std::optional<ChildEnd> common_child_end_;
+  bool blamed_ = false;  // end_ says whom
   bool started_ = false, stopping_ = false, gave_up_ = false, interrupted_ = false;
-  int children_ = 0;
+  int children_ = 0, children_step_ = 0;
   int64_t last_output_us_ = 0;
-  int64_t stacks_until_us_ = 0;  // 0: not asked for
-  int64_t stop_until_us_ = 0;    // 0: not stopping
+  int64_t stacks_until_us_;  // kNever: not asked for, or done with
+  int64_t stop_until_us_;
   int64_t stop_grace_us_ = 0;
-  int64_t no_child_at_us_ = 0;  // the child behind all hosts has ended: this is when it counts
-  std::string no_child_words_;
-  int64_t children_until_us_ = 0;  // next step against children that stay
-  int children_step_ = 0;
+  int64_t children_until_us_;  // next step against children that stay
 };
 
 }  // namespace overcap::node_link
