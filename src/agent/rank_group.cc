@@ -1,34 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/rank_group.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 
 #include "agent/ending.h"
 #include "agent/rank_environment.h"
 #include "base/text.h"
+#include "sys/free_port.h"
 
 namespace overcap {
 namespace {
 
 constexpr int kUsualUmask = 022;
-
-// A port of the loopback that nobody uses now; 0 when there is none. Nothing keeps it free until a rank takes
-// it.
-int FreePort() {
-  const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (!fd || bind(fd.Get(), generic, size) != 0 || getsockname(fd.Get(), generic, &size) != 0) return 0;
-  return ntohs(address.sin_port);
-}
 
 }  // namespace
 

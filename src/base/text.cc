@@ -118,6 +118,33 @@ std::string ShellJoin(const std::vector<std::string>& argv) {
   return out;
 }
 
+std::optional<std::vector<std::string>> SplitWords(std::string_view line) {
+  std::vector<std::string> words;
+  bool in_word = false;
+  char quote = 0;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    const bool blank = quote == 0 && (c == ' ' || c == '\t' || c == '\n');
+    if (blank) {
+      in_word = false;
+      continue;
+    }
+    if (!in_word) words.emplace_back();
+    in_word = true;
+    if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    } else if (c == '\\' && quote != '\'' && i + 1 < line.size()) {
+      words.back().push_back(line[++i]);
+    } else {
+      words.back().push_back(c);
+    }
+  }
+  if (quote != 0) return std::nullopt;
+  return words;
+}
+
 std::string ToUtf8(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size());

@@ -47,6 +47,10 @@ std::optional<long long> ParseInt(std::string_view text);
 std::string ShellQuote(std::string_view word);
 std::string ShellJoin(const std::vector<std::string>& argv);
 
+// The words of one line, as a shell would take blanks, quotes and backslashes, and nothing else of it (no
+// variables, no globs). nullopt when a quote is not closed.
+std::optional<std::vector<std::string>> SplitWords(std::string_view line);
+
 // Valid UTF-8 with control bytes and broken sequences as U+FFFD, for JSON and terminals.
 std::string ToUtf8(std::string_view bytes);
 

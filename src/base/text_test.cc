@@ -44,5 +44,14 @@ TEST(TextTest, NearestFindsWhatTiredFingersMeant) {
   EXPECT_EQ(Nearest("frobnicate", verbs), "");
 }
 
+TEST(SplitWords, TakesBlanksQuotesAndBackslashesAsAShellDoes) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(SplitWords(""), Words());
+  EXPECT_EQ(SplitWords("  --mem=0   --exclusive "), (Words{"--mem=0", "--exclusive"}));
+  EXPECT_EQ(SplitWords("--x 'a b' \"c d\"e '' $HOME"), (Words{"--x", "a b", "c de", "", "$HOME"}));
+  EXPECT_EQ(SplitWords("a\\ b 'c\\d' \"e\\\"f\""), (Words{"a b", "c\\d", "e\"f"}));
+  EXPECT_EQ(SplitWords("'open"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace overcap

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/text.h"
 #include "sys/fd.h"
@@ -23,6 +24,7 @@ constexpr size_t kFileChunk = 256 << 10;    // for a terminal output that is a f
 constexpr int64_t kLongestLine = 64 << 10;  // a longer one is shown in pieces
 constexpr int64_t kTailBytes = 64 << 10;    // how far back the last lines are looked for
 constexpr size_t kLongestShownLine = 2000;
+constexpr int kGiveUpStepMs = 100;
 
 // A stretch of a log that is still to be shown.
 struct Piece {
@@ -57,6 +59,7 @@ struct RankLogs::Impl {
   bool to_file[3] = {};
   size_t next = 0;  // whose turn it is to be shown
   std::vector<char> buffer;
+  std::function<bool()> give_up;  // asked while a write has to wait
 
   bool Shows(size_t rank) const { return tee == Tee::kAll || (tee == Tee::kRank0 && rank == 0); }
 
@@ -122,22 +125,22 @@ struct RankLogs::Impl {
     return out;
   }
 
-  static bool WouldWait(int fd) {
+  static bool WouldWait(int fd, int for_ms = 0) {
     pollfd one{fd, POLLOUT, 0};
-    return poll(&one, 1, 0) == 0;
+    return poll(&one, 1, for_ms) <= 0;
   }
 
+  // A pipe that polls writable takes kPipeChunk bytes without waiting.
   void WriteAll(int fd, std::string_view text) {
     while (!text.empty() && !broken[fd]) {
-      const ssize_t done = write(fd, text.data(), text.size());
-      if (done >= 0) {
-        text.remove_prefix(done);
-      } else if (errno == EAGAIN) {
-        pollfd one{fd, POLLOUT, 0};
-        poll(&one, 1, 1000);
-      } else if (errno != EINTR) {
-        broken[fd] = true;
+      if (!to_file[fd] && WouldWait(fd, kGiveUpStepMs)) {
+        broken[fd] = give_up && give_up();
+        continue;
       }
+      const ssize_t done =
+          write(fd, text.data(), to_file[fd] ? text.size() : std::min(text.size(), kPipeChunk));
+      if (done >= 0) text.remove_prefix(done);
+      if (done < 0 && errno != EINTR && errno != EAGAIN) broken[fd] = true;
     }
   }
 
@@ -231,8 +234,10 @@ void RankLogs::Show() {
   impl_->ShowWhile(false);
 }
 
-void RankLogs::ShowRest() {
+void RankLogs::ShowRest(const std::function<bool()>& give_up) {
+  impl_->give_up = give_up;
   impl_->ShowWhile(true);
+  impl_->give_up = nullptr;
 }
 
 int64_t RankLogs::LastOutputUs() const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <poll.h>
 #include <string>
 #include <string_view>
@@ -31,11 +32,11 @@ class RankLogs {
   void Write(int rank, int stream, std::string_view bytes, int64_t now_us);
 
   // The terminal may be slow; logs never wait for it. While something is to be shown, WantsToShow() gives
-  // what to poll for, and Show() writes as much as goes without waiting; ShowRest() writes all that is left,
-  // waiting.
+  // what to poll for, and Show() writes as much as goes without waiting. ShowRest() writes all that is left,
+  // waiting as long as give_up() is false.
   bool WantsToShow(std::vector<pollfd>* fds) const;
   void Show();
-  void ShowRest();
+  void ShowRest(const std::function<bool()>& give_up);
 
   int64_t LastOutputUs() const;                      // of any rank; 0: none yet
   std::string LastLines(int rank, int lines) const;  // for people: valid UTF-8, long lines cut

@@ -66,6 +66,9 @@ class Runner {
   virtual ~Runner() = default;
   // Blocks until nothing of the attempt is left on any host that can be reached. All output is in `logs`.
   virtual AttemptEnd Run(const Attempt& attempt, RankLogs* logs) = 0;
+  // Waits between attempts; false at once when a signal said to stop (CancelSignal() tells which).
+  virtual bool Pause(int64_t us) = 0;
+  virtual int CancelSignal() = 0;  // that has arrived by now; 0: none
 };
 
 }  // namespace overcap

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/local_runner.h"
+
+#include <algorithm>
+#include <limits>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "launch/idle_watch.h"
+#include "launch/node_ranks.h"
+#include "sys/free_port.h"
+#include "sys/oom.h"
+
+namespace overcap {
+namespace {
+
+// Keeps times, shows output and watches for silence while the ranks run.
+class LocalRun : public GroupObserver, public GroupCompanion {
+ public:
+  LocalRun(const Clock& clock, const Attempt& attempt, RankLogs* logs, AttemptEnd* end)
+      : clock_(clock), attempt_(attempt), logs_(*logs), end_(*end), idle_(attempt.idle_us) {
+    idle_.Alive(clock.MonotonicUs());
+  }
+
+  void OnStarted(const std::vector<pid_t>& pids) override {
+    pids_ = pids;
+    idle_.Alive(clock_.MonotonicUs());
+  }
+  void OnMemberEnd(int rank, const ProcessEnd&) override {
+    if (rank < static_cast<int>(pids_.size())) pids_[rank] = 0;
+    idle_.Alive(clock_.MonotonicUs());
+  }
+  void OnNote(const std::string& text) override { end_.notes.push_back(text); }
+  void OnOutput(int rank, int stream, int64_t bytes) override {
+    logs_.Wrote(rank, stream, bytes, clock_.WallUs());
+    idle_.Alive(clock_.MonotonicUs());
+  }
+
+  int64_t Prepare(std::vector<pollfd>* fds) override {
+    logs_.WantsToShow(fds);
+    return idle_.DeadlineUs();
+  }
+  bool Act(std::span<const pollfd>) override {
+    logs_.Show();
+    if (!idle_.Expired(clock_.MonotonicUs())) return false;
+    idle_.Stop();
+    end_.cause = AttemptEnd::Cause::kIdle;
+    if (const auto kept = KeepStacks(attempt_.log_folder, CollectStacks(pids_)); !kept) {
+      end_.notes.push_back(kept.error().message);
+    }
+    return true;
+  }
+
+ private:
+  const Clock& clock_;
+  const Attempt& attempt_;
+  RankLogs& logs_;
+  AttemptEnd& end_;
+  IdleWatch idle_;
+  std::vector<pid_t> pids_;
+};
+
+NodeRanks RanksOf(const Attempt& attempt) {
+  const PlannedHost& host = attempt.plan.hosts.front();
+  NodeRanks node;
+  node.ranks = host.ranks;
+  node.world_size = attempt.plan.world_size;
+  node.command = attempt.command;
+  node.env = attempt.env;
+  node.folder = attempt.folder;
+  node.master_addr = "127.0.0.1";
+  node.master_port = attempt.master_port != 0 ? attempt.master_port : FreePort();
+  node.cpus = attempt.cpus;
+  return node;
+}
+
+}  // namespace
+
+AttemptEnd LocalRunner::Run(const Attempt& attempt, RankLogs* logs) {
+  std::vector<GroupMember> members = MembersOf(RanksOf(attempt));
+  for (size_t rank = 0; rank < members.size(); ++rank) {
+    members[rank].log_fd = logs->FileOf(static_cast<int>(rank));
+  }
+  if (isatty(STDIN_FILENO) == 0) members[0].request.stdin_fd = STDIN_FILENO;  // a terminal stays ours
+  AttemptEnd end;
+  LocalRun run(clock_, attempt, logs, &end);
+  const int64_t oom_kills = KernelOomKills();
+  const GroupEnd group = supervisor_.Run(&members, {}, &run, &run);
+  if (end.cause == AttemptEnd::Cause::kIdle) return end;
+  if (group.cause == StopCause::kCancelled) {
+    end.cause = AttemptEnd::Cause::kCancelled;
+    end.signal = supervisor_.CancelSignal();
+  } else if (group.cause != StopCause::kNone) {
+    end.cause = AttemptEnd::Cause::kRankFailed;
+    RankFailure failure;
+    failure.rank = group.first_failed;
+    failure.host = attempt.plan.hosts.front().name;
+    failure.end = group.end;
+    failure.out_of_memory = group.end.signal == SIGKILL && KernelOomKills() > oom_kills;
+    failure.reason = group.reason;
+    end.first = failure;
+  }
+  return end;
+}
+
+bool LocalRunner::Pause(int64_t us) {
+  supervisor_.Pause(us);
+  return !supervisor_.CancelRequested();
+}
+
+int LocalRunner::CancelSignal() {
+  return supervisor_.CancelRequested() ? supervisor_.CancelSignal() : 0;
+}
+
+}  // namespace overcap
