@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the ranks meet when nobody gave MASTER_ADDR and MASTER_PORT.
 
-On one host rank 0 tells the others its port over an abstract Unix socket whose name only this launch knows: nothing is
-left behind, no port is guessed. Under srun on several hosts it is the first of them. Elsewhere nobody knows an address, and
-the error says what to type.
+On one host rank 0 tells the others its port over an abstract Unix socket whose name only this launch knows: nothing
+is left behind, no port is guessed. Under srun on several hosts it is the first of them. Elsewhere nobody knows an
+address, and the error says what to type.
 """
 import hashlib
 import os
@@ -98,7 +98,8 @@ def _stat(pid: int) -> List[str]:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].decode().split()
     except OSError:
-        raise OvercapError("cannot find the launcher's process; start it with 'overcap rank --' behind the launcher") from None
+        raise OvercapError("cannot find the launcher's process; "
+                           "start it with 'overcap rank --' behind the launcher") from None
 
 
 class PortTeller:

@@ -26,8 +26,8 @@ class Place:
 def place(environ: Optional[Environ] = None) -> Place:
     """The caller's place, under whatever started it; a world of one when nothing did.
 
-    RANK and WORLD_SIZE count first: torchrun and `overcap launch` set them, and so do people's own scripts. One exception: a
-    world of one around another launcher (`mpirun -n 4` in a job of one rank) gives way to that launcher.
+    RANK and WORLD_SIZE count first: torchrun and `overcap launch` set them, and so do people's own scripts. One
+    exception: a world of one around another launcher (`mpirun -n 4` in a job of one rank) gives way to that launcher.
     """
     environ = os.environ if environ is None else environ
     launchers = all_told(environ)

@@ -10,15 +10,16 @@
 import os
 import random
 import sys
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, Iterator, Optional, Union
 
 import torch
 import torch.distributed as dist
 
 from .errors import OvercapError
-from .meeting import PortTeller, known_address, launch_name, learn_port
+from .meeting import Address, PortTeller, known_address, launch_name, learn_port
 from .place import Place, place
 
 __all__ = ["World", "setup", "ensure_init_process_group", "cleanup"]
@@ -37,8 +38,8 @@ def setup(backend: Optional[str] = None, device: Union[str, torch.device, None] 
           seed: Optional[int] = None) -> World:
     """This rank's place and device, with the process group initialised and the device made current.
 
-    device: by default this rank's GPU (cuda, then xpu), else the CPU. backend: by default nccl, xccl (ccl where only that
-    exists) or gloo, as the device needs. timeout: seconds for the meeting of the ranks and for each collective;
+    device: by default this rank's GPU (cuda, then xpu), else the CPU. backend: by default nccl, xccl (ccl where only
+    that exists) or gloo, as the device needs. timeout: seconds for the meeting of the ranks and for each collective;
     torch's own when not given. seed: Python, NumPy and torch get seed + rank.
 
     RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, NODE_RANK, MASTER_ADDR and MASTER_PORT are put into os.environ
@@ -53,8 +54,8 @@ def setup(backend: Optional[str] = None, device: Union[str, torch.device, None] 
     if dist.is_initialized():
         _check_same(me)
     else:
-        os.environ.update(me.variables())
-        _init(me, by, _seconds(timeout))
+        address = _init(me, by, _seconds(timeout))
+        os.environ.update(me.variables(), MASTER_ADDR=address[0], MASTER_PORT=str(address[1]))
     if seed is not None:
         _seed(seed + me.rank)
     return World(**asdict(me), device=where, backend=by)
@@ -115,30 +116,44 @@ def _seconds(timeout: Seconds) -> Optional[float]:
     return seconds
 
 
-def _init(me: Place, backend: str, seconds: Optional[float]) -> None:
+def _init(me: Place, backend: str, seconds: Optional[float]) -> Address:
     options: Dict[str, Any] = {} if seconds is None else {"timeout": timedelta(seconds=seconds)}
     address = known_address(me, os.environ)
-    if address is not None:
-        # torch's own reading of the environment: it knows who holds the store under torchrun.
-        os.environ.update(MASTER_ADDR=address[0], MASTER_PORT=str(address[1]))
-        options.update(init_method="env://")
-    else:
-        options.update(store=_store_on_this_host(me, seconds or MEETING_SECONDS))
     try:
-        dist.init_process_group(backend, rank=me.rank, world_size=me.world_size, **options)
-    except (RuntimeError, ValueError) as error:
-        words = " ".join(str(error).split())
-        where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
-        raise OvercapError(f"rank {me.rank} of {me.world_size} could not join the {backend} group at {where}: {words}") from error
+        if address is None:
+            options.update(store=_store_on_this_host(me, seconds or MEETING_SECONDS))
+            address = "127.0.0.1", options["store"].port
+        with _meeting_at(address):
+            # An address from outside is left to torch, which knows who holds the store under torchrun.
+            dist.init_process_group(backend, rank=me.rank, world_size=me.world_size, **options)
+    except OvercapError:
+        raise
+    except (RuntimeError, ValueError, OSError) as error:
+        where = f" at {address[0]}:{address[1]}" if address else ""
+        raise OvercapError(f"rank {me.rank} of {me.world_size} could not join the {backend} group{where}: "
+                           + " ".join(str(error).split())) from error
+    return address
 
 
-def _store_on_this_host(me: Place, seconds: float) -> "dist.Store":
+@contextmanager
+def _meeting_at(address: Address) -> Iterator[None]:
+    """MASTER_ADDR and MASTER_PORT say so, for a while."""
+    before = {name: os.environ.get(name) for name in ("MASTER_ADDR", "MASTER_PORT")}
+    os.environ.update(MASTER_ADDR=address[0], MASTER_PORT=str(address[1]))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _store_on_this_host(me: Place, seconds: float) -> "dist.TCPStore":
     """A store at a free port that rank 0 holds. No other program can take the port between choice and use."""
-    teller = PortTeller(launch_name(me, os.environ)) if me.rank == 0 and me.world_size > 1 else None
-    port = 0 if me.rank == 0 else learn_port(launch_name(me, os.environ), me.rank, seconds)
+    name = launch_name(me, os.environ) if me.world_size > 1 else ""
+    teller = PortTeller(name) if name and me.rank == 0 else None
+    port = 0 if me.rank == 0 else learn_port(name, me.rank, seconds)
     store = dist.TCPStore("127.0.0.1", port, world_size=me.world_size, is_master=me.rank == 0,
                           timeout=timedelta(seconds=seconds), wait_for_workers=False)
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(store.port))
     if teller is not None:
         teller.tell(store.port, me.world_size - 1, seconds)
     return store
@@ -147,8 +162,8 @@ def _store_on_this_host(me: Place, seconds: float) -> "dist.Store":
 def _check_same(me: Place) -> None:
     theirs = (dist.get_rank(), dist.get_world_size())
     if theirs != (me.rank, me.world_size):
-        raise OvercapError(f"the process group has this process as rank {theirs[0]} of {theirs[1]}, its environment "
-                           f"as {me.rank} of {me.world_size}; call overcap.torch.setup() in place of init_process_group()")
+        raise OvercapError(f"the process group has this process as rank {theirs[0]} of {theirs[1]}, its environment as "
+                           f"{me.rank} of {me.world_size}; call overcap.torch.setup() in place of init_process_group()")
 
 
 def _seed(seed: int) -> None:

@@ -2,6 +2,7 @@
 """python/overcap without torch: a rank's place under every launcher, how ranks of one host meet, and installing it."""
 import ast
 import dataclasses
+import importlib
 import os
 import pathlib
 import shutil
@@ -9,7 +10,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 import unittest
+import unittest.mock
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 SAMPLES = REPOSITORY / "tests" / "data" / "launch-env"
@@ -118,7 +121,8 @@ class PlaceOfARank(unittest.TestCase):
 
     def test_a_launch_inside_a_step_of_one_task_counts(self):
         environ = sample("slurm-22.05.8-step-rank3", SLURM_PROCID=0, SLURM_LOCALID=0, SLURM_NODEID=0,
-                         SLURM_STEP_NUM_TASKS=1, SLURM_STEP_TASKS_PER_NODE=1, **torch_variables(5, 8, 1, 4, NODE_RANK=1))
+                         SLURM_STEP_NUM_TASKS=1, SLURM_STEP_TASKS_PER_NODE=1,
+                         **torch_variables(5, 8, 1, 4, NODE_RANK=1))
         self.is_at(environ, 5, 8, 1, 4, 1, told_by="RANK")
 
     def test_rank_and_world_size_alone_take_the_rest_from_the_launcher_that_agrees(self):
@@ -260,6 +264,93 @@ class WhereRanksMeet(unittest.TestCase):
         teller.tell(1, 0, 1)
 
 
+class FakeDevice:
+    """torch.device("cuda"), torch.device("cuda", 1), torch.device("cuda:1")."""
+
+    def __init__(self, kind, index=None):
+        self.type, _, number = str(kind).partition(":")
+        self.index = int(number) if number else index
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+class FakeAccelerator:
+    def __init__(self, count):
+        self.count, self.current = count, None
+
+    def is_available(self):
+        return self.count > 0
+
+    def device_count(self):
+        return self.count
+
+    def set_device(self, device):
+        self.current = str(device)
+
+
+def fake_torch(cuda=0, xpu=0, nccl=True, xccl=None):
+    """As much of a torch as choosing a device and a backend asks for, with such devices."""
+    torch, dist = types.ModuleType("torch"), types.ModuleType("torch.distributed")
+    torch.device, torch.cuda, torch.distributed = FakeDevice, FakeAccelerator(cuda), dist
+    if xpu:
+        torch.xpu = FakeAccelerator(xpu)
+    dist.TCPStore = lambda *arguments, **named: types.SimpleNamespace(port=4321)
+    dist.is_available, dist.is_nccl_available, dist.is_initialized = lambda: True, lambda: nccl, lambda: False
+    if xccl is not None:
+        dist.is_xccl_available = lambda: xccl
+    dist.init_process_group = lambda backend, **named: None
+    return torch, dist
+
+
+class WhichDevice(unittest.TestCase):
+    """Devices that this machine need not have; tests/cli/test_torch.py has a real torch."""
+
+    def world(self, environ=None, modules=None, call=None, **devices):
+        torch, dist = fake_torch(**devices)
+        with unittest.mock.patch.dict(sys.modules, {"torch": torch, "torch.distributed": dist, **(modules or {})}), \
+                unittest.mock.patch.dict(os.environ, environ or {}, clear=True):
+            sys.modules.pop("overcap.torch", None)
+            module = importlib.import_module("overcap.torch")
+            world = module.setup(**(call or {}))
+        sys.modules.pop("overcap.torch", None)
+        current = torch.xpu.current if devices.get("xpu") else torch.cuda.current
+        return str(world.device), world.backend, current
+
+    def rank(self, rank):
+        return torch_variables(rank, 6, rank, 6, MASTER_ADDR="here", MASTER_PORT=1)
+
+    def test_each_local_rank_has_its_own_gpu(self):
+        self.assertEqual(self.world(self.rank(2), cuda=4), ("cuda:2", "nccl", "cuda:2"))
+
+    def test_more_ranks_than_visible_gpus_begin_again(self):
+        self.assertEqual(self.world(self.rank(5), cuda=4), ("cuda:1", "nccl", "cuda:1"))
+        self.assertEqual(self.world(self.rank(5), cuda=1), ("cuda:0", "nccl", "cuda:0"))
+
+    def test_without_nccl_gpus_go_by_gloo(self):
+        self.assertEqual(self.world(self.rank(1), cuda=2, nccl=False), ("cuda:1", "gloo", "cuda:1"))
+
+    def test_what_is_asked_for_is_taken(self):
+        self.assertEqual(self.world(self.rank(1), cuda=4, call={"device": "cuda:3", "backend": "gloo"}),
+                         ("cuda:3", "gloo", "cuda:3"))
+        self.assertEqual(self.world(self.rank(1), cuda=4, call={"device": "cpu"}), ("cpu", "gloo", None))
+
+    def test_xpu_goes_by_xccl(self):
+        self.assertEqual(self.world(self.rank(3), xpu=12, xccl=True), ("xpu:3", "xccl", "xpu:3"))
+
+    def test_xpu_goes_by_ccl_where_torch_has_only_that(self):
+        binding = {"oneccl_bindings_for_pytorch": types.ModuleType("oneccl_bindings_for_pytorch")}
+        self.assertEqual(self.world(self.rank(3), binding, xpu=12, xccl=False), ("xpu:3", "ccl", "xpu:3"))
+        self.assertEqual(self.world(self.rank(3), binding, xpu=12), ("xpu:3", "ccl", "xpu:3"))
+
+    def test_xpu_without_either_is_said(self):
+        with self.assertRaisesRegex(OvercapError, "neither xccl nor ccl"):
+            self.world(self.rank(3), {"oneccl_bindings_for_pytorch": None}, xpu=12)
+
+    def test_one_process_alone_has_the_first_gpu(self):
+        self.assertEqual(self.world({}, cuda=2), ("cuda:0", "nccl", "cuda:0"))
+
+
 class ThePackage(unittest.TestCase):
     def test_it_is_written_for_python_3_8(self):
         files = sorted((REPOSITORY / "python" / "overcap").glob("*.py"))
@@ -292,8 +383,8 @@ class ThePackage(unittest.TestCase):
             self.assertTrue((target / "overcap" / "py.typed").exists())
 
     def checked(self, argv, cwd, **variables):
-        done = subprocess.run(argv, cwd=cwd, env={**os.environ, "PYTHONPATH": "", "PIP_ROOT_USER_ACTION": "ignore",
-                                                  **variables}, capture_output=True, text=True, timeout=200, check=False)
+        env = {**os.environ, "PYTHONPATH": "", "PIP_ROOT_USER_ACTION": "ignore", **variables}
+        done = subprocess.run(argv, cwd=cwd, env=env, capture_output=True, text=True, timeout=200, check=False)
         self.assertEqual(done.returncode, 0, f"{argv}\n{done.stdout}\n{done.stderr}")
         return done.stdout
 
