@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -35,6 +34,7 @@ struct DetectInputs {
   // What overcap.yaml declares for this machine.
   int declared_gpus = -1;
   std::string declared_gpu_type = {};
+  bool want_gpu_type = false;  // ask the drivers also when only the type is not known
 };
 
 // In this order: $OVERCAP_SCHEDULER, a live PBS job, a live Slurm job, an MPI already started around us,
@@ -43,8 +43,5 @@ struct DetectInputs {
 // kUsage for a bad $OVERCAP_SCHEDULER. Whatever a scheduler's programs do wrong is a warning; each has a
 // deadline, and none is started where there is no scheduler.
 Result<Allocation> DetectAllocation(const DetectInputs& inputs);
-
-// Whether two names mean the same host: they are equal, or one is the other without its domain.
-bool SameHost(std::string_view a, std::string_view b);
 
 }  // namespace overcap

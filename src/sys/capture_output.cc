@@ -16,8 +16,6 @@ namespace {
 
 using Time = std::chrono::steady_clock::time_point;
 
-constexpr size_t kMaxOutput = 1 << 20;
-
 // False when the time is over.
 bool WaitReadable(int fd, Time deadline) {
   for (;;) {
@@ -31,13 +29,13 @@ bool WaitReadable(int fd, Time deadline) {
 }
 
 // Until the other end is closed; false when the time is over.
-bool ReadToEnd(int fd, Time deadline, std::string* output) {
+bool ReadToEnd(int fd, Time deadline, size_t max_output, std::string* output) {
   char chunk[4096];
   while (WaitReadable(fd, deadline)) {
     const ssize_t n = read(fd, chunk, sizeof chunk);
     if (n == 0) return true;
     if (n < 0 && errno != EINTR && errno != EAGAIN) return true;
-    if (n > 0) output->append(chunk, std::min(static_cast<size_t>(n), kMaxOutput - output->size()));
+    if (n > 0) output->append(chunk, std::min(static_cast<size_t>(n), max_output - output->size()));
   }
   return false;
 }
@@ -52,7 +50,7 @@ bool Reap(const Spawned& child, Time deadline, int* status) {
 
 }  // namespace
 
-Result<Captured> CaptureOutput(SpawnRequest request, std::chrono::milliseconds timeout) {
+Result<Captured> CaptureOutput(SpawnRequest request, std::chrono::milliseconds timeout, size_t max_output) {
   const Time deadline = std::chrono::steady_clock::now() + timeout;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
@@ -65,7 +63,7 @@ Result<Captured> CaptureOutput(SpawnRequest request, std::chrono::milliseconds t
   write_end.Reset();
   Captured captured;
   int status = 0;
-  if (ReadToEnd(read_end.Get(), deadline, &captured.output) && Reap(child, deadline, &status)) {
+  if (ReadToEnd(read_end.Get(), deadline, max_output, &captured.output) && Reap(child, deadline, &status)) {
     captured.end = ProcessEndOf(status);
     return captured;
   }
