@@ -23,24 +23,26 @@ class Launcher:
     local_rank: Tuple[str, ...] = ()
     local_world_size: Tuple[str, ...] = ()
     node_rank: Tuple[str, ...] = ()
-    needs: str = ""  # without this one the others say nothing
+    needs: Tuple[str, ...] = ()  # without these the others say nothing
 
 
 # The variables that torch.distributed, torchrun and `overcap launch` speak of.
 TORCH = Launcher("RANK", "RANK", ("WORLD_SIZE",), ("LOCAL_RANK",), ("LOCAL_WORLD_SIZE",), ("NODE_RANK", "GROUP_RANK"))
 
-# OMPI_COMM_WORLD_NODE_RANK is no number of a node. A batch script has SLURM_PROCID=0 and the whole job's SLURM_NTASKS
-# but no SLURM_STEP_ID: it is not one of srun's tasks.
+# OMPI_COMM_WORLD_NODE_RANK is no number of a node. A shell in a Slurm step may have that step's PMI_RANK, hence Hydra is
+# known by its local rank. A batch script has SLURM_PROCID=0 and the whole job's SLURM_NTASKS but no
+# SLURM_STEP_NUM_TASKS: it is not one of srun's tasks.
 LAUNCHERS = (
     Launcher("OMPI_COMM_WORLD_*", "OMPI_COMM_WORLD_RANK", ("OMPI_COMM_WORLD_SIZE",), ("OMPI_COMM_WORLD_LOCAL_RANK",),
              ("OMPI_COMM_WORLD_LOCAL_SIZE",)),
     Launcher("PALS_*", "PALS_RANKID", ("PALS_SIZE", "PMI_SIZE"), ("PALS_LOCAL_RANKID", "PMI_LOCAL_RANK"),
              ("PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE"), ("PALS_NODEID",)),
-    Launcher("PMI_*", "PMI_RANK", ("PMI_SIZE",), ("MPI_LOCALRANKID", "PMI_LOCAL_RANK"),
-             ("MPI_LOCALNRANKS", "PMI_LOCAL_SIZE")),
-    Launcher("PMIX_*", "PMIX_RANK"),
-    Launcher("SLURM_*", "SLURM_PROCID", ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"), ("SLURM_LOCALID",),
-             (), ("SLURM_NODEID",), needs="SLURM_STEP_ID"),
+    Launcher("PMI_*", "PMI_RANK", ("PMI_SIZE",), ("MPI_LOCALRANKID",), ("MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"),
+             needs=("MPI_LOCALRANKID",)),
+    Launcher("SLURM_*", "SLURM_PROCID", ("SLURM_STEP_NUM_TASKS",), ("SLURM_LOCALID",), (), ("SLURM_NODEID",),
+             needs=("SLURM_STEP_NUM_TASKS",)),
+    Launcher("PMI_*", "PMI_RANK", ("PMI_SIZE",), ("PMI_LOCAL_RANK",), ("PMI_LOCAL_SIZE",), needs=("PMI_SIZE",)),
+    Launcher("PMIX_*", "PMIX_RANK", ("PMI_SIZE",), ("PMIX_LOCAL_RANK",), ("PMIX_LOCAL_SIZE",)),
 )
 
 
@@ -59,11 +61,11 @@ class Told:
 def told_by(launcher: Launcher, environ: Environ) -> Optional[Told]:
     """None when the launcher is not around us; OvercapError when a variable of it holds no number."""
     rank = _number(environ, (launcher.rank,))
-    if rank is None or (launcher.needs and not environ.get(launcher.needs)):
+    if rank is None or not all(environ.get(name) for name in launcher.needs):
         return None
     node_rank = _number(environ, launcher.node_rank)
     local_world_size = _number(environ, launcher.local_world_size)
-    if launcher.needs == "SLURM_STEP_ID":
+    if launcher.rank == "SLURM_PROCID":
         local_world_size = _slurm_tasks_on(node_rank, environ)
     return Told(launcher.name, rank, _number(environ, launcher.world_size), _number(environ, launcher.local_rank),
                 local_world_size, node_rank)
@@ -86,7 +88,7 @@ def _number(environ: Environ, names: Tuple[str, ...]) -> Optional[int]:
 
 def _slurm_tasks_on(node: Optional[int], environ: Environ) -> Optional[int]:
     """From '2(x3),1': two tasks on each of three nodes, one on the fourth."""
-    text = environ.get("SLURM_STEP_TASKS_PER_NODE") or environ.get("SLURM_TASKS_PER_NODE") or ""
+    text = environ.get("SLURM_STEP_TASKS_PER_NODE", "")
     if node is None or not text:
         return None
     for part in text.split(","):

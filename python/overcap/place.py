@@ -14,13 +14,13 @@ class Place:
     world_size: int = 1
     local_rank: int = 0
     local_world_size: int = 1
-    node_rank: int = 0
+    node_rank: int = 0  # -1 where nobody can tell: a bare mpirun on hosts with different numbers of ranks
     # The family of variables that said so: "RANK", "OMPI_COMM_WORLD_*", ...; no part of the place itself.
     told_by: str = field(default="none", compare=False)
 
     def variables(self) -> Dict[str, str]:
         """RANK and its like, as other libraries look for them."""
-        return {name.upper(): str(value) for name, value in asdict(self).items() if name != "told_by"}
+        return {name.upper(): str(value) for name, value in asdict(self).items() if name != "told_by" and value != -1}
 
 
 def place(environ: Optional[Environ] = None) -> Place:
@@ -83,7 +83,9 @@ def _placed(told: Told) -> Place:
 
 def _node_rank(rank: int, world_size: int, local_rank: int, local_world_size: int) -> int:
     """The MPIs do not number hosts; with as many ranks on each, the rank itself tells: by host, or dealt round."""
-    hosts = max(1, world_size // local_world_size)
-    by_host = rank % local_world_size == local_rank
-    dealt_round = rank // hosts == local_rank
-    return rank % hosts if dealt_round and not by_host else rank // local_world_size
+    if world_size % local_world_size != 0:
+        return -1
+    hosts = world_size // local_world_size
+    if rank % local_world_size == local_rank:
+        return rank // local_world_size
+    return rank % hosts if rank // hosts == local_rank else -1

@@ -87,11 +87,15 @@ class PlaceOfARank(unittest.TestCase):
         self.is_at(environ, 2, 3, 0, 1, 2, told_by="PMI_*")
 
     def test_srun_with_pmix_says_the_rest_through_slurm(self):
-        self.is_at(sample("slurm-22.05.8-step-rank3", PMIX_RANK=3), 3, 4, 1, 2, 1, told_by="PMIX_*")
+        self.is_at(sample("slurm-22.05.8-step-rank3", PMIX_RANK=3), 3, 4, 1, 2, 1, told_by="SLURM_*")
 
     def test_srun_with_pmi2_says_the_rest_through_slurm(self):
         environ = sample("slurm-22.05.8-step-rank3", PMI_RANK=3, PMI_SIZE=4)
-        self.is_at(environ, 3, 4, 1, 2, 1, told_by="PMI_*")
+        self.is_at(environ, 3, 4, 1, 2, 1, told_by="SLURM_*")
+
+    def test_a_launcher_with_pmi_alone_must_know_local_ranks(self):
+        environ = {"PMI_RANK": "5", "PMI_SIZE": "8", "PMI_LOCAL_RANK": "1", "PMI_LOCAL_SIZE": "4"}
+        self.is_at(environ, 5, 8, 1, 4, 1, told_by="PMI_*")
 
     def test_pals(self):
         environ = {"PALS_RANKID": "14", "PALS_LOCAL_RANKID": "2", "PALS_LOCAL_SIZE": "12", "PALS_NODEID": "1",
@@ -139,6 +143,12 @@ class PlaceOfARank(unittest.TestCase):
                    "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
         self.is_at(environ, 3, 6, 1, 2, 1, told_by="OMPI_COMM_WORLD_*")
         self.is_at({**environ, "OMPI_COMM_WORLD_RANK": "4"}, 4, 6, 1, 2, 1, told_by="OMPI_COMM_WORLD_*")
+
+    def test_hosts_with_different_numbers_of_ranks_have_no_number_under_a_bare_mpi(self):
+        environ = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "5", "OMPI_COMM_WORLD_LOCAL_RANK": "0",
+                   "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+        self.is_at(environ, 3, 5, 0, 2, -1, told_by="OMPI_COMM_WORLD_*")
+        self.assertNotIn("NODE_RANK", place(environ).variables())
 
     def test_the_variables_of_a_place_lead_back_to_it(self):
         mine = Place(5, 8, 1, 4, 1)
