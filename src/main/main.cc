@@ -15,6 +15,7 @@
 #include "cli/all_commands.h"
 #include "cli/cli.h"
 #include "control/open_cluster.h"
+#include "launch/node.h"
 #include "main/daemon_commands.h"
 #include "sys/user.h"
 
@@ -45,6 +46,11 @@ int RunAgentProcess(const std::vector<std::string>& words, cli::Output& out) {
   if (words.size() > 1 && words[1] == "spare") return Finish(RunSpare({words.begin() + 2, words.end()}), out);
   const auto options = ParseAgentOptions({words.begin() + 1, words.end()});
   return Finish(options ? RunAgent(*options) : Result<int>(Fail(options.error())), out);
+}
+
+int RunNodeProcess(cli::Output& out) {
+  auto ends = TakeStandardEnds();
+  return Finish(ends ? RunLaunchNode(std::move(*ends), PosixClock()) : Result<int>(Fail(ends.error())), out);
 }
 
 int RunCli(const std::vector<std::string>& words, cli::Output& out) {
@@ -83,5 +89,6 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   overcap::cli::Output out(stdout, stderr, overcap::cli::DetectTerminal());
   if (!words.empty() && words[0] == "agent") return overcap::RunAgentProcess(words, out);
+  if (!words.empty() && words[0] == "launch-node") return overcap::RunNodeProcess(out);
   return overcap::RunCli(words, out);
 }

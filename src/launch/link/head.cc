@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "launch/host_name.h"
 #include "sys/posix_files.h"
 
 namespace overcap::node_link {
@@ -22,10 +23,6 @@ void WaitForAny(std::vector<pollfd>* fds, int64_t wait_us) {
   const timespec timeout{wait_us / 1'000'000, wait_us % 1'000'000 * 1000};
   if (ppoll(fds->data(), fds->size(), wait_us == kNever ? nullptr : &timeout, nullptr) >= 0) return;
   for (pollfd& entry : *fds) entry.revents = 0;
-}
-
-std::string_view ShortName(std::string_view host) {
-  return host.substr(0, host.find('.'));
 }
 
 std::string EndWords(const Child& child, const ProcessEnd& end) {
@@ -45,16 +42,12 @@ void Transport::Act(std::span<const pollfd>, Head*) {}
 int Transport::HostOf(const Hello& hello, const RankPlan& plan) {
   const int count = static_cast<int>(plan.hosts.size());
   if (hello.node_rank >= 0) return hello.node_rank < count ? hello.node_rank : -1;
-  for (int i = 0; i < count; ++i) {
-    if (plan.hosts[i].name == hello.host) return i;
-  }
   int found = -1;
   for (int i = 0; i < count; ++i) {
-    if (ShortName(plan.hosts[i].name) != ShortName(hello.host)) continue;
-    if (found >= 0) return -1;  // two hosts of different domains
-    found = i;
+    if (plan.hosts[i].name == hello.host) return i;
+    if (SameHost(plan.hosts[i].name, hello.host)) found = found == -1 ? i : -2;  // -2: more than one
   }
-  return found;
+  return std::max(found, -1);
 }
 
 bool Transport::Accept(int, const Hello&, Head*) {

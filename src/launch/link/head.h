@@ -82,6 +82,7 @@ class Head {
   void AddNote(std::string text);
   int64_t NowUs() const { return clock_.MonotonicUs(); }
   bool Stopping() const { return state_.Stopping(); }
+  bool IsSilent(int host) const { return state_.Of(host) == HeadState::Host::kSilent; }  // no hello yet
 
  private:
   struct Link {
