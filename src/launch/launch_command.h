@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -34,18 +35,28 @@ struct LaunchRequest {
   std::string hostfile;                    // where a host file may be written; the plan's hosts go into it
   bool as_root = false;                    // Open MPI wants to be told
   bool oversubscribe = false;              // more ranks than cores somewhere: Open MPI wants to be told
-  std::vector<std::string> exported;       // names of variables that the ranks must see (Open MPI's -x)
-  std::vector<std::string> rank_command;   // {"/path/overcap", "rank", "--", "python", "train.py"}
+  // The GPUs of the plan are those that the scheduler gave to the job. Only then srun may be asked for them:
+  // a job that was given none (GPUs are not Slurm's business there) refuses the step.
+  bool gpus_from_scheduler = false;
+  std::vector<std::string> exported;      // names of variables that the ranks must see (Open MPI's -x)
+  std::vector<std::string> rank_command;  // {"/path/overcap", "rank", "--", "python", "train.py"}
 };
 
 struct LaunchCommand {
   std::vector<std::string> argv;  // empty for local: nothing is run in between
-  std::vector<std::string> env;   // NAME=VALUE beside the inherited ones
-  std::string hostfile_text;      // to be written to LaunchRequest::hostfile; "" : none
+  std::vector<std::string> env;   // NAME=VALUE beside the inherited ones; kPlanVariable is among them
+  // Names that are taken out of the inherited ones before `env` is added: requests of the job that its steps
+  // would inherit and that contradict the plan (SLURM_GPUS_PER_TASK and the like).
+  std::vector<std::string> unset;
+  std::string hostfile_text;  // to be written to LaunchRequest::hostfile; "" : none
 };
 
-// kUsage when this launcher cannot do what is asked (a cpu-bind that it does not know, an uneven plan that it
-// cannot place).
+// Tells `overcap rank` who started it and how many ranks are on each host: "srun:4x3,2". Without it a rank of
+// Open MPI or Hydra cannot know its node rank when hosts have different numbers of ranks.
+constexpr char kPlanVariable[] = "OVERCAP_LAUNCH_PLAN";
+
+// For local the argv is empty; for ssh it is the line of the first host. kUsage when this launcher cannot do
+// what is asked (a cpu-bind that it does not know, an uneven plan that it cannot place).
 Result<LaunchCommand> ComposeLaunch(const LaunchRequest& request);
 
 }  // namespace overcap
