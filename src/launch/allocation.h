@@ -27,7 +27,8 @@ struct Allocation {
   std::string this_host;
   std::vector<AllocatedHost> hosts;  // never empty, each once; in the scheduler's order
   std::string started_by;  // "OMPI_COMM_WORLD_RANK": a launcher has already started us as a rank; "": none
-  std::string gpu_type;    // normalised ("a100"), "" when not known
+  bool gpus_from_scheduler = false;  // the job was given them: its own launcher may ask for them
+  std::string gpu_type;              // normalised ("a100"), "" when not known
   std::vector<std::pair<std::string, std::string>> restored;  // the job's variables that this shell lacked
   std::vector<std::string> warnings;                          // one line each
 

@@ -34,7 +34,6 @@ struct DetectInputs {
   // What overcap.yaml declares for this machine.
   int declared_gpus = -1;
   std::string declared_gpu_type = {};
-  bool want_gpu_type = false;  // ask the drivers also when only the type is not known
 };
 
 // In this order: $OVERCAP_SCHEDULER, a live PBS job, a live Slurm job, an MPI already started around us,

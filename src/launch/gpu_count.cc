@@ -70,6 +70,7 @@ void CountGpus(const DetectInputs& inputs, const FoundJob* job, Allocation* allo
   const bool by_job = job != nullptr && !job->gpus_reason.empty();
   if (by_job) SetType(job->gpu_type, job->gpus_reason, allocation);
   if (told) {
+    allocation->gpus_from_scheduler = by_job;
     allocation->reasons.gpus = by_job ? job->gpus_reason : allocation->reasons.hosts;
   } else {
     const Answer answer = OfThisHost(inputs, allocation);
@@ -85,10 +86,6 @@ void CountGpus(const DetectInputs& inputs, const FoundJob* job, Allocation* allo
   if (std::ranges::none_of(hosts, [](const auto& host) { return host.gpus > 0; })) return;
   SetType(inputs.site_gpu_type, StrCat("site '", inputs.site_name, "'"), allocation);
   SetType(inputs.declared_gpu_type, "overcap.yaml", allocation);
-  if (allocation->gpu_type.empty() && told && inputs.want_gpu_type && inputs.probe_gpus) {
-    const ProbedGpus probed = inputs.probe_gpus();
-    SetType(probed.type, probed.how, allocation);
-  }
 }
 
 }  // namespace overcap
