@@ -10,6 +10,7 @@ import time
 import traceback
 
 import measure
+from launch import LAUNCH_ROWS
 from rows import ROWS, Setting
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -79,7 +80,8 @@ several rounds in which the contenders take turns; all of them ran on the same m
 
 {table(rows)}
 
-How each row is measured: benchmarks/rows.py. The queued jobs of the last rows wait for a GPU that a running job has.
+How each row is measured: benchmarks/rows.py and benchmarks/launch.py. The queued jobs of the rows about memory and `ls`
+wait for a GPU that a running job has.
 """
     (ROOT / "docs" / "benchmarks.md").write_text(page)
 
@@ -91,9 +93,10 @@ def main():
         sys.exit(f"bench: unknown flag '{flags[0]}'; there is --quick")
     build = ROOT / "build" / "release"
     setting = Setting(build / "overcap", build / "bench", "--quick" in flags, os.cpu_count())
-    chosen = {name: function for name, function in ROWS.items() if not words or any(word in name for word in words)}
+    all_rows = ROWS | LAUNCH_ROWS
+    chosen = {name: function for name, function in all_rows.items() if not words or any(word in name for word in words)}
     if not chosen:
-        sys.exit(f"bench: no row is named so; there are: {' '.join(ROWS)}")
+        sys.exit(f"bench: no row is named so; there are: {' '.join(all_rows)}")
     rows, broken = [], []
     for name, function in chosen.items():
         begin = time.monotonic()

@@ -78,6 +78,19 @@ class SshHosts:
             raise unittest.SkipTest("NOT TESTED: no namespaces here, so no folder is a host's own")
         return str(self.folder / f"private.{name}")
 
+    def processes(self, name):
+        """What runs on a host beside its own daemon: [(pid here, command line)]."""
+        first = self.machines.first[name] if self.separate else self.daemons[name].pid
+        own, found = {first, *(machines.children(first)[:1] if self.separate else [])}, []
+        pids = [first]
+        while pids:
+            pid = pids.pop()
+            pids += machines.children(pid)
+            line = machines.command_line(pid)
+            if pid not in own and line:
+                found.append((pid, line))
+        return found
+
     def power_off(self, name):
         if self.separate:
             self.machines.power_off(name)

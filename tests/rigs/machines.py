@@ -97,6 +97,14 @@ def children(pid):
         return []
 
 
+def command_line(pid):
+    """"" for one that has ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
 def wait_until(condition, what, seconds=20.0, pause=0.004):
     end = time.monotonic() + seconds * float(os.environ.get("OVERCAP_TEST_PATIENCE", "1"))
     while not (value := condition()):
