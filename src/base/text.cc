@@ -32,6 +32,14 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string Quoted(std::string_view text, size_t most) {
+  std::string shown = ToUtf8(text.substr(0, most));
+  for (char& c : shown) {
+    if (c >= '\0' && c < ' ') c = ' ';
+  }
+  return StrCat("'", shown, text.size() > most ? "...'" : "'");
+}
+
 size_t Utf8Length(std::string_view bytes) {
   const auto lead = static_cast<unsigned char>(bytes[0]);
   size_t length = lead < 0x80                   ? 1

@@ -54,6 +54,9 @@ std::optional<std::vector<std::string>> SplitWords(std::string_view line);
 // Valid UTF-8 with control bytes and broken sequences as U+FFFD, for JSON and terminals.
 std::string ToUtf8(std::string_view bytes);
 
+// 'text' in quotes for a message: on one line whatever it holds, cut after `most` bytes.
+std::string Quoted(std::string_view text, size_t most = 60);
+
 // Length of the valid UTF-8 sequence that `bytes` (not empty) begins with, or 0.
 size_t Utf8Length(std::string_view bytes);
 

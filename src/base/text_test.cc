@@ -53,5 +53,12 @@ TEST(SplitWords, TakesBlanksQuotesAndBackslashesAsAShellDoes) {
   EXPECT_EQ(SplitWords("'open"), std::nullopt);
 }
 
+TEST(TextTest, AQuotedTextIsShortAndOnOneLine) {
+  EXPECT_EQ(Quoted("node 1"), "'node 1'");
+  EXPECT_EQ(Quoted("a\nb\r\tc"), "'a b\xEF\xBF\xBD c'");
+  EXPECT_EQ(Quoted("abcdef", 4), "'abcd...'");
+  EXPECT_EQ(Quoted("abcd", 4), "'abcd'");
+}
+
 }  // namespace
 }  // namespace overcap

@@ -25,15 +25,10 @@ tl::unexpected<Error> Wrong(std::string message) {
   return Fail(ErrorCode::kUsage, std::move(message));
 }
 
-std::string Quote(std::string_view text) {
-  constexpr size_t kMost = 60;
-  return StrCat("'", ToUtf8(text.substr(0, kMost)), text.size() > kMost ? "...'" : "'");
-}
-
 Result<int> ParseCount(std::string_view what, std::string_view text, int least) {
   const auto number = ParseInt(text);
   if (!number || *number < least || *number > kMaxSlots) {
-    return Wrong(StrCat(what, " must be a number from ", least, " to ", kMaxSlots, ", not ", Quote(text)));
+    return Wrong(StrCat(what, " must be a number from ", least, " to ", kMaxSlots, ", not ", Quoted(text)));
   }
   return static_cast<int>(*number);
 }
@@ -71,7 +66,7 @@ Result<void> ParseHosts(std::string_view word, Line* line) {
     hosts = word.substr(0, colon);
   }
   if (const size_t open = AddressBracket(hosts); open != hosts.npos) {
-    if (!hosts.ends_with(']')) return Wrong(StrCat(Quote(word), " has text behind the address"));
+    if (!hosts.ends_with(']')) return Wrong(StrCat(Quoted(word), " has text behind the address"));
     line->names = {StrCat(hosts.substr(0, open), hosts.substr(open + 1, hosts.size() - open - 2))};
   } else if (std::count(hosts.begin(), hosts.end(), ':') > 1 && hosts.find('[') == hosts.npos) {
     line->names = {std::string(hosts)};
@@ -79,10 +74,10 @@ Result<void> ParseHosts(std::string_view word, Line* line) {
     OC_TRY(names, ExpandHostList(hosts));
     line->names = std::move(names);
   }
-  if (line->names.empty()) return Wrong(StrCat(Quote(word), " names no host"));
+  if (line->names.empty()) return Wrong(StrCat(Quoted(word), " names no host"));
   for (const std::string& name : line->names) {
     const std::string problem = HostNameProblem(name);
-    if (!problem.empty()) return Wrong(StrCat("host ", Quote(name), ": ", problem));
+    if (!problem.empty()) return Wrong(StrCat("host ", Quoted(name), ": ", problem));
   }
   return {};
 }
@@ -95,7 +90,7 @@ Result<void> ParseSetting(std::string_view key, std::string_view value, Line* li
   }
   const bool slots = key == "slots" || key == "cpu" || key == "count";
   const bool most = key == "max_slots" || key == "max-slots";
-  if (!slots && !most && key != "gpus") return Wrong(StrCat(Quote(key), " is not known; ", kKnown));
+  if (!slots && !most && key != "gpus") return Wrong(StrCat(Quoted(key), " is not known; ", kKnown));
   OC_TRY(count, ParseCount(key, value, key == "gpus" ? 0 : 1));
   if (slots && line->slots != 0) return Wrong("slots are told twice");
   (slots ? line->slots : most ? line->max_slots : line->gpus) = count;
@@ -112,7 +107,7 @@ std::string_view TakeUntil(std::string_view stops, std::string_view* rest) {
 Result<void> ParseSettings(std::string_view rest, Line* line) {
   while (!rest.empty()) {
     const std::string_view key = TakeUntil("= \t\r\v\f", &rest);
-    if (!rest.starts_with('=')) return Wrong(StrCat(Quote(key), " is no setting; ", kKnown));
+    if (!rest.starts_with('=')) return Wrong(StrCat(Quoted(key), " is no setting; ", kKnown));
     rest.remove_prefix(1);
     rest.remove_prefix(std::min(rest.find_first_not_of(kSpace), rest.size()));
     OC_TRY_VOID(ParseSetting(key, TakeUntil(kSpace, &rest), line));
@@ -123,10 +118,10 @@ Result<void> ParseSettings(std::string_view rest, Line* line) {
 Result<void> ApplyUser(Line* line) {
   if (line->user.empty()) return {};
   for (std::string& name : line->names) {
-    if (name.find('@') != name.npos) return Wrong(StrCat("host ", Quote(name), ": the user is told twice"));
+    if (name.find('@') != name.npos) return Wrong(StrCat("host ", Quoted(name), ": the user is told twice"));
     name = StrCat(line->user, "@", name);
     const std::string problem = HostNameProblem(name);
-    if (!problem.empty()) return Wrong(StrCat("host ", Quote(name), ": ", problem));
+    if (!problem.empty()) return Wrong(StrCat("host ", Quoted(name), ": ", problem));
   }
   return {};
 }
@@ -148,7 +143,7 @@ Result<void> AddLine(const Line& line, HostTable* table) {
   for (const std::string& name : line.names) {
     const auto [host, first] = table->Add(name);
     host->slots = first ? line.slots : std::max(host->slots, 1) + std::max(line.slots, 1);
-    if (host->slots > kMaxSlots) return Wrong(StrCat("host ", Quote(name), " has too many slots"));
+    if (host->slots > kMaxSlots) return Wrong(StrCat("host ", Quoted(name), " has too many slots"));
     if (line.gpus >= 0) host->gpus = line.gpus;
   }
   return {};

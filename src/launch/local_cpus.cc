@@ -15,7 +15,7 @@ constexpr int kMaxCpu = 65'535;
 constexpr size_t kMaxNumaNodes = 1'024;
 
 tl::unexpected<Error> Bad(std::string_view spec, std::string_view why) {
-  return Fail(ErrorCode::kUsage, StrCat("cpu-bind '", ToUtf8(spec), "': ", why),
+  return Fail(ErrorCode::kUsage, StrCat("cpu-bind ", Quoted(spec, 200), ": ", why),
               "known here are none, cores, threads, numa, depth, depth:N and list:0-3:4-7");
 }
 
@@ -103,7 +103,7 @@ Result<Sets> Listed(std::string_view spec, std::string_view entries, int ranks,
   Sets sets;
   for (const std::string& entry : Split(entries, ':')) {
     const auto cpus = ParseCpuList(entry);
-    if (!cpus) return Bad(spec, StrCat("'", ToUtf8(entry), "' is no list of processors"));
+    if (!cpus) return Bad(spec, StrCat(Quoted(entry), " is no list of processors"));
     const auto bad = std::ranges::find_if(
         *cpus, [&](int cpu) { return std::ranges::find(cpu_ids, cpu) == cpu_ids.end(); });
     if (bad != cpus->end() && !cpu_ids.empty())

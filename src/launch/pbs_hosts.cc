@@ -9,11 +9,6 @@
 namespace overcap {
 namespace {
 
-std::string Quote(std::string_view text) {
-  constexpr size_t kMost = 60;
-  return StrCat("'", ToUtf8(text.substr(0, kMost)), text.size() > kMost ? "...'" : "'");
-}
-
 tl::unexpected<Error> Corrupt(std::string message) {
   return Fail(ErrorCode::kCorrupt, std::move(message));
 }
@@ -35,7 +30,7 @@ Result<std::vector<AllocatedHost>> ParseNodeFile(std::string_view text, std::str
     if (name.empty()) continue;
     const std::string problem = HostNameProblem(name);
     if (!problem.empty())
-      return Corrupt(StrCat(file_name, ":", number, ": host ", Quote(name), ": ", problem));
+      return Corrupt(StrCat(file_name, ":", number, ": host ", Quoted(name), ": ", problem));
     if (++lines > kMaxHosts) return Corrupt(StrCat(file_name, ": more than ", kMaxHosts, " lines"));
     ++table.Add(name).host->slots;
   }

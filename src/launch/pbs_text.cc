@@ -121,9 +121,7 @@ Result<std::vector<AllocatedHost>> HostsOf(const PbsJobText& job) {
     const std::string_view chunk = Trim(chunks[i]);
     const std::string_view name = chunk.substr(0, chunk.find_first_of("/:"));
     if (const std::string problem = HostNameProblem(name); !problem.empty()) {
-      return Fail(
-          ErrorCode::kCorrupt,
-          StrCat("exec_host '", ToUtf8(std::string_view(job.exec_host).substr(0, 100)), "': ", problem));
+      return Fail(ErrorCode::kCorrupt, StrCat("exec_host ", Quoted(job.exec_host, 100), ": ", problem));
     }
     const auto [host, first] = hosts.Add(name);
     if (first && any_gpus) host->gpus = 0;

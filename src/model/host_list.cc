@@ -14,7 +14,6 @@ namespace {
 
 constexpr size_t kMaxDigits = 18;              // fits into 64 bits with room to add to
 constexpr size_t kMaxNameBytes = 256'000'000;  // of all the names of one entry
-constexpr size_t kQuotedBytes = 60;
 
 struct Range {
   uint64_t first = 0, last = 0, step = 1;
@@ -63,16 +62,8 @@ constexpr bool IsSeparator(char c) {
   return c == ',' || c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-// On one line, and not the whole of a long one.
-std::string Quote(std::string_view text) {
-  std::string shown = ToUtf8(text.substr(0, kQuotedBytes));
-  std::replace_if(
-      shown.begin(), shown.end(), [](char c) { return IsSeparator(c) && c != ','; }, ' ');
-  return StrCat("'", shown, text.size() > kQuotedBytes ? "...'" : "'");
-}
-
 tl::unexpected<Error> Wrong(std::string_view entry, std::string_view why) {
-  return Fail(ErrorCode::kUsage, StrCat("host list ", Quote(entry), ": ", why));
+  return Fail(ErrorCode::kUsage, StrCat("host list ", Quoted(entry), ": ", why));
 }
 
 std::optional<uint64_t> ParseNumber(std::string_view digits) {
@@ -106,7 +97,7 @@ Result<std::vector<Range>> ParseRanges(std::string_view entry, std::string_view 
     const size_t comma = inside.find(',');
     const std::string_view text = inside.substr(0, comma);
     const auto range = ParseRange(text);
-    if (!range) return Wrong(entry, StrCat(Quote(text), " is no number and no range"));
+    if (!range) return Wrong(entry, StrCat(Quoted(text), " is no number and no range"));
     ranges.push_back(*range);
     if (comma == inside.npos) return ranges;
     inside.remove_prefix(comma + 1);

@@ -25,8 +25,8 @@ Result<nlohmann::json> JsonObjectIn(std::string_view output, std::string_view pr
     auto json = nlohmann::json::parse(text.begin(), text.end(), shallow, false);
     if (json.is_object()) return json;
   }
-  return Fail(ErrorCode::kCorrupt, StrCat(program, " printed '", ToUtf8(Trim(output).substr(0, kMaxQuoted)),
-                                          output.size() > kMaxQuoted ? "...' " : "' ", "instead of JSON"));
+  return Fail(ErrorCode::kCorrupt,
+              StrCat(program, " printed ", Quoted(Trim(output), kMaxQuoted), " instead of JSON"));
 }
 
 }  // namespace overcap
