@@ -23,11 +23,11 @@ Result<NodeAnswer> ParseAnswer(std::string_view packet) {
   if (packet.starts_with("A "))
     return NodeAnswer{NodeAnswer::Kind::kAlone, "", 0, std::string(packet.substr(2))};
   const std::vector<std::string> words = Split(packet, ' ');
-  const auto port = words.size() == 3 ? ParseInt(words[1]) : std::nullopt;
-  if (words[0] != "G" || !port || *port < 0 || *port > 65535) {
+  const long long port = words.size() == 3 ? ParseInt(words[1]).value_or(-1) : -1;
+  if (words[0] != "G" || port < 0 || port > 65535) {
     return Fail(ErrorCode::kCorrupt, "the node process gave an answer that cannot be read");
   }
-  return NodeAnswer{NodeAnswer::Kind::kGo, words[2], static_cast<int>(*port), ""};
+  return NodeAnswer{NodeAnswer::Kind::kGo, words[2], static_cast<int>(port), ""};
 }
 
 }  // namespace overcap
