@@ -7,8 +7,9 @@ namespace overcap::cli {
 namespace {
 
 constexpr const Command* kCommands[] = {
-    &kSubmit, &kQuery, &kLs, &kLogs, &kWait,       &kAbort,  &kResubmit,     &kHold,       &kRelease,
-    &kExec,   &kRm,    &kGc, &kInit, &kConfigShow, &kDoctor, &kDaemonStatus, &kDaemonStop, &kCompletion,
+    &kSubmit,     &kLaunch,   &kRank,         &kEnv,        &kQuery,      &kLs,        &kLogs, &kWait,
+    &kAbort,      &kResubmit, &kHold,         &kRelease,    &kExec,       &kRm,        &kGc,   &kInit,
+    &kConfigShow, &kDoctor,   &kDaemonStatus, &kDaemonStop, &kCompletion, &kShellInit,
 };
 
 }  // namespace

@@ -7,6 +7,8 @@
 namespace overcap {
 namespace {
 
+constexpr int64_t kNextMomentUs = 20'000;
+
 bool IsBad(const LauncherFinding& finding) {
   return !finding.host_failed && finding.end && !finding.end->ok();
 }
@@ -18,16 +20,32 @@ bool IsStopped(const ProcessEnd& end) {
 
 }  // namespace
 
-const RankFailure* FirstFailure::Failed() const {
+const FirstFailure::Ended* FirstFailure::Failed() const {
   const auto found = std::find_if(ended_.begin(), ended_.end(),
-                                  [](const RankFailure& each) { return each.end_known && !each.end.ok(); });
+                                  [](const Ended& each) { return each.how.end_known && !each.how.end.ok(); });
   return found == ended_.end() ? nullptr : &*found;
 }
 
 const RankFailure* FirstFailure::EndOf(int rank) const {
-  const auto found = std::find_if(ended_.begin(), ended_.end(),
-                                  [rank](const RankFailure& each) { return each.rank == rank; });
-  return found == ended_.end() ? nullptr : &*found;
+  const auto found =
+      std::find_if(ended_.begin(), ended_.end(), [rank](const Ended& each) { return each.how.rank == rank; });
+  return found == ended_.end() ? nullptr : &found->how;
+}
+
+// A launcher may see that a rank is about to end, and kill all others before it has. Then many are killed, or
+// it ends in the next moment, or the launcher passes its exit status on.
+const RankFailure* FirstFailure::BehindKill(const Ended& killed,
+                                            const std::optional<ProcessEnd>& launcher) const {
+  const auto kills = std::count_if(ended_.begin(), ended_.end(), [](const Ended& each) {
+    return each.how.end.signal == SIGKILL && !each.how.out_of_memory;
+  });
+  for (const Ended& each : ended_) {
+    const ProcessEnd& end = each.how.end;
+    if (!each.how.end_known || end.signal != 0 || end.ok()) continue;
+    const bool passed_on = launcher && launcher->exit_status == end.exit_status;
+    if (passed_on || kills > 1 || each.at_us - killed.at_us <= kNextMomentUs) return &each.how;
+  }
+  return nullptr;
 }
 
 bool FirstFailure::Certain(const std::vector<LauncherFinding>& findings) const {
@@ -60,25 +78,22 @@ std::optional<RankFailure> FirstFailure::Of(const LauncherFinding& finding) cons
 
 std::optional<RankFailure> FirstFailure::Choose(const std::vector<LauncherFinding>& findings,
                                                 const std::optional<ProcessEnd>& launcher) const {
-  const RankFailure* failed = Failed();
-  const bool doubtful = failed != nullptr && !failed->out_of_memory && IsStopped(failed->end);
+  const Ended* failed = Failed();
+  const bool doubtful = failed != nullptr && !failed->how.out_of_memory && IsStopped(failed->how.end);
   for (const LauncherFinding& finding : findings) {
     if (!IsBad(finding)) continue;
     const bool counts = finding.aborted || failed == nullptr || (doubtful && !IsStopped(*finding.end));
     if (const auto told = counts ? Of(finding) : std::nullopt) return told;
   }
-  if (doubtful && launcher && !launcher->ok()) {
-    for (const RankFailure& each : ended_) {
-      const bool by_itself = each.end_known && each.end.signal == 0 && each.end.exit_status != 0;
-      if (by_itself && each.end.exit_status == launcher->exit_status) return each;
-    }
-  }
-  if (failed != nullptr) return *failed;
+  const RankFailure* behind = doubtful ? BehindKill(*failed, launcher) : nullptr;
+  if (behind != nullptr) return *behind;
+  if (failed != nullptr) return failed->how;
   if (!launcher || launcher->ok()) return std::nullopt;
-  for (RankFailure each : ended_) {
-    if (each.end_known) continue;
-    each.end = *launcher;
-    return each;
+  for (const Ended& each : ended_) {
+    if (each.how.end_known) continue;
+    RankFailure guess = each.how;
+    guess.end = *launcher;
+    return guess;
   }
   return std::nullopt;
 }

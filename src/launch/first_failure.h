@@ -16,7 +16,8 @@ namespace overcap {
 class FirstFailure {
  public:
   void OnBegun(int rank, long long pid, const std::string& host) { begun_.push_back({rank, pid, host}); }
-  void OnEnded(const RankFailure& how) { ended_.push_back(how); }  // well or not
+  // Well or not, but not by our own doing.
+  void OnEnded(const RankFailure& how, int64_t now_us) { ended_.push_back({how, now_us}); }
 
   // Something has failed for certain: the rest is to be stopped.
   bool Certain(const std::vector<LauncherFinding>& findings) const;
@@ -30,12 +31,17 @@ class FirstFailure {
     long long pid;
     std::string host;
   };
-  const RankFailure* Failed() const;  // the first whose end is known and bad
+  struct Ended {
+    RankFailure how;
+    int64_t at_us;
+  };
+  const Ended* Failed() const;  // the first whose end is known and bad
   const RankFailure* EndOf(int rank) const;
+  const RankFailure* BehindKill(const Ended& killed, const std::optional<ProcessEnd>& launcher) const;
   std::optional<RankFailure> Of(const LauncherFinding& finding) const;
 
   std::vector<Begun> begun_;
-  std::vector<RankFailure> ended_;
+  std::vector<Ended> ended_;
 };
 
 }  // namespace overcap

@@ -25,9 +25,10 @@ LauncherFinding Says(int rank, ProcessEnd end, bool aborted = false) {
 
 FirstFailure After(const std::vector<RankFailure>& ends) {
   FirstFailure failures;
+  int64_t now_us = 0;
   for (const RankFailure& end : ends) {
     failures.OnBegun(end.rank, 100 + end.rank, end.host);
-    failures.OnEnded(end);
+    failures.OnEnded(end, now_us += 50'000);
   }
   return failures;
 }
@@ -48,6 +49,17 @@ TEST(FirstFailure, ARankKilledByTheLauncherGivesWayToTheOneItNames) {
   const FirstFailure failures = After({Signal(0, 9), Exit(1, 7)});
   EXPECT_EQ(1, failures.Choose({Says(1, {7, 0})}, std::nullopt)->rank);
   EXPECT_EQ(1, failures.Choose({}, ProcessEnd{7, 0})->rank);
+}
+
+TEST(FirstFailure, WhenAllOthersWereKilledItIsTheOneThatEndedByItself) {
+  EXPECT_EQ(2, After({Signal(0, 9), Signal(1, 9), Exit(2, 5)}).Choose({}, ProcessEnd{13, 0})->rank);
+}
+
+TEST(FirstFailure, ARankThatEndsInTheMomentAfterAKillIsBehindIt) {
+  FirstFailure failures;
+  failures.OnEnded(Signal(0, 9), 1'000'000);
+  failures.OnEnded(Exit(1, 5), 1'010'000);
+  EXPECT_EQ(1, failures.Choose({}, std::nullopt)->rank);
 }
 
 TEST(FirstFailure, ARankThatSomebodyKilledIsTheFirstThoughOthersFailAfterIt) {

@@ -3,19 +3,22 @@
 
 #include "base/text.h"
 #include "launch/stacks.h"
-#include "sys/clock.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
 
 constexpr int64_t kAllStacksUs = 20'000'000;
 
-RankStacks CollectStacks(const std::vector<pid_t>& pids) {
-  const int64_t deadline = PosixClock().MonotonicUs() + kAllStacksUs;
+RankStacks StacksOfRanks(const std::vector<pid_t>& pids, int64_t now_us) {
   RankStacks stacks;
+  std::vector<pid_t> alive;
   for (size_t rank = 0; rank < pids.size(); ++rank) {
-    if (pids[rank] > 0) stacks.emplace_back(static_cast<int>(rank), CollectStack(pids[rank], deadline));
+    if (pids[rank] <= 0) continue;
+    stacks.emplace_back(static_cast<int>(rank), "");
+    alive.push_back(pids[rank]);
   }
+  std::vector<std::string> texts = CollectStacks(alive, now_us + kAllStacksUs);
+  for (size_t i = 0; i < texts.size(); ++i) stacks[i].second = std::move(texts[i]);
   return stacks;
 }
 

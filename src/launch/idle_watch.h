@@ -31,7 +31,7 @@ class IdleWatch {
 using RankStacks = std::vector<std::pair<int, std::string>>;  // rank, text
 
 // Of the processes of ranks 0, 1, ...; a pid of 0 has ended and is left out. Takes some seconds at most.
-RankStacks CollectStacks(const std::vector<pid_t>& pids);
+RankStacks StacksOfRanks(const std::vector<pid_t>& pids, int64_t now_us);
 
 // Writes them to `folder`/stacks.txt.
 Result<void> KeepStacks(const std::string& folder, const RankStacks& stacks);

@@ -2,6 +2,7 @@
 #include "launch/launcher_run.h"
 
 #include <algorithm>
+#include <csignal>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -237,10 +238,16 @@ bool LauncherRun::OnEnded(Node* node, const node_link::Ended& ended) {
   how.end_known = ended.known;
   how.out_of_memory = ended.out_of_memory;
   how.reason = ended.reason;
-  // What is stopped does not fail by itself.
-  if (stop_us_ == 0 || how.end.ok() || how.end.signal == 0) failures_.OnEnded(how);
+  if (!IsOurDoing(how.end)) failures_.OnEnded(how, now_us_);
   idle_.Alive(now_us_);
   return true;
+}
+
+// What is stopped does not fail by itself.
+bool LauncherRun::IsOurDoing(const ProcessEnd& end) const {
+  if (stop_us_ == 0) return false;
+  const bool killing = hurry_ > 0 || now_us_ >= stop_us_ + attempt_.grace_us;
+  return end.signal == SIGTERM || (end.signal == SIGKILL && killing);
 }
 
 void LauncherRun::Gone(Node* node) {

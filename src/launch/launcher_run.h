@@ -69,6 +69,7 @@ class LauncherRun {
   bool OnBegun(Node* node, const node_link::Begun& begun);
   bool OnOutput(Node* node, const node_link::Output& output);
   bool OnEnded(Node* node, const node_link::Ended& ended);
+  bool IsOurDoing(const ProcessEnd& end) const;
   void OnHello(Node* node, const node_link::Hello& hello);
   void Gone(Node* node);
   void SendTo(Node* node, const node_link::ToNode& message);
@@ -88,6 +89,7 @@ class LauncherRun {
   void EndLauncher(int64_t from_us);
   void Finish();
   void FinishWithoutLinks();
+  std::vector<LauncherFinding> AllFindings() const;
   bool Done() const;
   int64_t NextUs() const;
   std::string ProgramName() const;  // of the launcher

@@ -21,6 +21,8 @@ constexpr int64_t kSrunExitUs = 15'000'000;     // for one that also waits for t
 constexpr int64_t kLauncherTermUs = 2'000'000;  // between its TERM and KILL
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr size_t kShownLines = 8;
+constexpr int kAbortLines = 5;
+constexpr int kMostLogsRead = 1024;
 
 }  // namespace
 
@@ -172,13 +174,26 @@ int64_t LauncherRun::NextUs() const {
   return std::min({next, idle_.DeadlineUs(), place_ || place_until_us_ == 0 ? kNever : place_until_us_});
 }
 
+// What an MPI says of an abort may stand in the rank's own output.
+std::vector<LauncherFinding> LauncherRun::AllFindings() const {
+  std::vector<LauncherFinding> findings = launcher_.words().findings();
+  if (!failures_.Certain(findings)) return findings;
+  LauncherWords words;
+  for (int rank = 0; rank < attempt_.plan.world_size && rank < kMostLogsRead; ++rank) {
+    words.Feed(logs_.LastLines(rank, kAbortLines) + "\n");
+  }
+  for (const LauncherFinding& each : words.findings()) {
+    if (each.aborted) findings.push_back(each);
+  }
+  return findings;
+}
+
 // The last word: what the launcher knows counts now, too.
 void LauncherRun::Finish() {
   launcher_.CloseOutput();
-  const auto& findings = launcher_.words().findings();
   const std::optional<ProcessEnd> launcher = launcher_killed_ ? std::nullopt : launcher_.end();
   if (end_.cause == Cause::kDone || end_.cause == Cause::kRankFailed || end_.cause == Cause::kCannotRun) {
-    end_.first = failures_.Choose(findings, launcher);
+    end_.first = failures_.Choose(AllFindings(), launcher);
     if (end_.first) end_.cause = Cause::kRankFailed;
   }
   if (end_.cause == Cause::kDone && !AllEnded() && launcher && !launcher->ok()) FinishWithoutLinks();

@@ -46,7 +46,8 @@ class LocalRun : public GroupObserver, public GroupCompanion {
     if (!idle_.Expired(clock_.MonotonicUs())) return false;
     idle_.Stop();
     end_.cause = AttemptEnd::Cause::kIdle;
-    if (const auto kept = KeepStacks(attempt_.log_folder, CollectStacks(pids_)); !kept) {
+    if (const auto kept = KeepStacks(attempt_.log_folder, StacksOfRanks(pids_, clock_.MonotonicUs()));
+        !kept) {
       end_.notes.push_back(kept.error().message);
     }
     return true;

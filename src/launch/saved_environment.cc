@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include "base/text.h"
 #include "model/host_list.h"
@@ -25,24 +26,32 @@ std::string InQuotes(std::string_view value) {
   return text + "'";
 }
 
-// True when `text` is just what InQuotes() makes.
-bool IsInQuotes(std::string_view text) {
-  if (text.size() < 2 || text.front() != '\'' || text.back() != '\'') return false;
+// The value of what InQuotes() has made; nullopt for any other text.
+std::optional<std::string> OutOfQuotes(std::string_view text) {
+  if (text.size() < 2 || text.front() != '\'' || text.back() != '\'') return std::nullopt;
   text = text.substr(1, text.size() - 2);
+  std::string value;
   while (true) {
-    const size_t quote = text.find('\'');
-    if (quote == std::string_view::npos) return true;
-    if (!text.substr(quote).starts_with("'\\''")) return false;
-    text.remove_prefix(quote + 4);
+    const size_t quote = std::min(text.find('\''), text.size());
+    value += text.substr(0, quote);
+    text.remove_prefix(quote);
+    if (text.empty()) return value;
+    if (!text.starts_with("'\\''")) return std::nullopt;
+    value += '\'';
+    text.remove_prefix(4);
   }
 }
 
-bool IsExportLine(std::string_view line) {
+// False when it is no export line.
+bool ReadExportLine(std::string_view line, NamedValues* values) {
   if (!line.starts_with(kExport)) return false;
   line.remove_prefix(kExport.size());
-  const size_t equals = line.find('=');
-  return equals != std::string_view::npos && IsName(line.substr(0, equals)) &&
-         IsInQuotes(line.substr(equals + 1));
+  const size_t equals = std::min(line.find('='), line.size());
+  const std::string_view name = line.substr(0, equals);
+  const auto value = OutOfQuotes(line.substr(std::min(equals + 1, line.size())));
+  if (!IsName(name) || !value) return false;
+  values->emplace_back(name, *value);
+  return true;
 }
 
 // Of one task, step, terminal or process of the job, not of the job.
@@ -182,19 +191,20 @@ Result<SavedEnvironment> LoadEnvironment(const std::string& root, std::string_vi
   const auto text = files.Read(StrCat(folder, "/", name));
   if (!text && text.error().code == ErrorCode::kNotFound) return NothingSaved(name);
   if (!text) return Fail(text.error());
+  SavedEnvironment saved{name, name.substr(0, name.find('-')), IdOf(name), {}};
   std::string_view lines = *text;
   bool good = lines.ends_with(kEnd);
   if (good) lines.remove_suffix(kEnd.size());
-  for (size_t at = 0; good && at < lines.size();) {
-    const size_t end = lines.find('\n', at);
-    good = end != lines.npos && IsExportLine(lines.substr(at, end - at));
-    at = end + 1;
+  while (good && !lines.empty()) {
+    const size_t end = lines.find('\n');
+    good = end != lines.npos && ReadExportLine(lines.substr(0, end), &saved.values);
+    if (good) lines.remove_prefix(end + 1);
   }
   if (!good) {
     return Fail(ErrorCode::kCorrupt, StrCat("the saved environment '", folder, "/", name, "' is damaged"),
                 "overcap env --save, in a shell of the job");
   }
-  return SavedEnvironment{name, name.substr(0, name.find('-')), IdOf(name), std::string(lines)};
+  return saved;
 }
 
 }  // namespace overcap

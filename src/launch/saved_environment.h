@@ -38,7 +38,7 @@ struct SavedEnvironment {
   std::string name;       // "slurm-123"
   std::string scheduler;  // "slurm"
   std::string job_id;     // "123"; "": it was saved outside a job
-  std::string lines;      // export lines
+  NamedValues values;
 };
 // `job` is "" (the latest), an id ("123", also without PBS's server name) or a saved name ("slurm-123"):
 // always a whole one. kNotFound when it was not saved, kConflict when several fit, kCorrupt when the file

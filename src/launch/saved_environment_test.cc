@@ -67,9 +67,16 @@ TEST_F(SavedTest, TheLatestIsLoadedUnlessAJobIsNamed) {
   EXPECT_EQ(named.name, "slurm-123");
   EXPECT_EQ(named.scheduler, "slurm");
   EXPECT_EQ(named.job_id, "123");
-  EXPECT_EQ(named.lines, "export SLURM_JOB_ID='123'\n");
+  EXPECT_EQ(named.values, (NamedValues{{"SLURM_JOB_ID", "123"}}));
   EXPECT_EQ(LoadEnvironment("/r", "slurm-1234", files_)->job_id, "1234");
   EXPECT_EQ(LoadEnvironment("/r", "12", files_)->job_id, "12.server") << "PBS ids are often given in short";
+}
+
+TEST_F(SavedTest, EveryByteOfAValueComesBack) {
+  const NamedValues values = {
+      {"SLURM_A", "it's"}, {"SLURM_B", "''"}, {"SLURM_C", "\xff $(id) \\"}, {"SLURM_D", ""}};
+  ASSERT_TRUE(SaveEnvironment("/r", "slurm-1", values, files_));
+  EXPECT_EQ(LoadEnvironment("/r", "", files_)->values, values);
 }
 
 TEST_F(SavedTest, NothingSavedIsNotFound) {

@@ -172,6 +172,25 @@ RC_GTEST_PROP(SiteFile, NeverCrashesOnDamagedFiles, ()) {
   RC_ASSERT(fine);
 }
 
+// The rows of the table of keys in the manual: key, meaning.
+std::map<std::string, std::string> DocumentedKeys() {
+  std::ifstream page(OVERCAP_TEST_DATA "/../../docs/formats/site-file.md");
+  std::map<std::string, std::string> keys;
+  for (std::string line; std::getline(page, line);) {
+    const std::vector<std::string> cells = Split(line, '|');
+    if (cells.size() != 5 || !Trim(cells[1]).starts_with('`')) continue;
+    const std::string_view key = Trim(cells[1]);
+    keys[std::string(key.substr(1, key.size() - 2))] = Trim(cells[3]);
+  }
+  return keys;
+}
+
+TEST(SiteKeysInTheManual, AreThoseOfTheTable) {
+  std::map<std::string, std::string> keys;
+  for (const SiteKey& key : SiteKeys()) keys[std::string(key.path)] = key.description;
+  EXPECT_EQ(DocumentedKeys(), keys);
+}
+
 TEST_F(Sites, ThePlacesAreTakenInTheirOrder) {
   EXPECT_EQ(Found("n1"), "-");
   Write("system/cluster.yaml", "match: {hosts: [n*]}");

@@ -29,22 +29,6 @@ std::string HostName() {
   return name;
 }
 
-// Empty when the kernel does not tell.
-std::vector<int> AffinityCpus() {
-  std::vector<int> ids;
-  // Machines with more than 1024 processors need a longer mask than cpu_set_t.
-  for (int bits = CPU_SETSIZE; bits <= 1 << 16 && ids.empty(); bits *= 4) {
-    cpu_set_t* mask = CPU_ALLOC(bits);
-    const size_t size = CPU_ALLOC_SIZE(bits);
-    const bool told = sched_getaffinity(0, size, mask) == 0;
-    for (int id = 0; told && id < bits; ++id) {
-      if (CPU_ISSET_S(id, size, mask)) ids.push_back(id);
-    }
-    CPU_FREE(mask);
-  }
-  return ids;
-}
-
 int64_t TotalMemoryBytes() {
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
@@ -66,6 +50,21 @@ void DetectGpus(MachineFacts* facts) {
 }
 
 }  // namespace
+
+std::vector<int> AffinityCpus() {
+  std::vector<int> ids;
+  // Machines with more than 1024 processors need a longer mask than cpu_set_t.
+  for (int bits = CPU_SETSIZE; bits <= 1 << 16 && ids.empty(); bits *= 4) {
+    cpu_set_t* mask = CPU_ALLOC(bits);
+    const size_t size = CPU_ALLOC_SIZE(bits);
+    const bool told = sched_getaffinity(0, size, mask) == 0;
+    for (int id = 0; told && id < bits; ++id) {
+      if (CPU_ISSET_S(id, size, mask)) ids.push_back(id);
+    }
+    CPU_FREE(mask);
+  }
+  return ids;
+}
 
 int64_t MemoryLimitBytes() {
   const CgroupPlaces places = OwnCgroupPlaces();

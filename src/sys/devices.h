@@ -31,6 +31,9 @@ struct MachineFacts {
 // Takes microseconds on a machine without GPUs; up to 5 s when a broken driver makes nvidia-smi hang.
 MachineFacts DetectMachine();
 
+// The processors that this process may use, ascending; empty when the kernel does not tell.
+std::vector<int> AffinityCpus();
+
 // The lowest limits of this process's control group and those above it; -1 when there is none.
 int64_t MemoryLimitBytes();
 double CpuQuota();  // in processors

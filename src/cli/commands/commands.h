@@ -7,6 +7,9 @@
 namespace overcap::cli {
 
 extern const Command kSubmit;
+extern const Command kLaunch;
+extern const Command kRank;
+extern const Command kEnv;
 extern const Command kQuery;
 extern const Command kLs;
 extern const Command kLogs;
@@ -25,5 +28,6 @@ extern const Command kDoctor;
 extern const Command kDaemonStatus;
 extern const Command kDaemonStop;
 extern const Command kCompletion;
+extern const Command kShellInit;
 
 }  // namespace overcap::cli

@@ -103,7 +103,7 @@ void HeadState::OnChildren(int count, int64_t now_us) {
 
 void HeadState::OnSignal(int signal, int64_t now_us) {
   if (Blame(AttemptEnd::Cause::kCancelled)) end_.signal = signal;
-  if (interrupted_ && signal == SIGINT) {
+  if (interrupted_ && signal == SIGINT && stop_grace_us_ > 0) {
     stopping_ = false;
     BeginStop(0, now_us);
   }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@ using node_link::Head;
 
 constexpr int64_t kCopyUs = 120'000'000;
 constexpr int64_t kNameWaitUs = 1'000'000;
+constexpr int kHostsAtOnce = 64;  // that a machine connects to without losing much time
+constexpr int64_t kMoreUsPerHost = 30'000;
 
 std::string OwnHostName() {
   char name[256] = {};
@@ -69,9 +72,12 @@ Result<void> SshTransport::Begin(Head* head) {
     if (!problem.empty()) return Fail(ErrorCode::kUsage, problem);
   }
   if (ways_.size() > 1) master_name_ = std::make_unique<NameLookup>(WithoutUser(NameOf(0)));
+  RaiseFileLimit();
   for (size_t i = 0; i < ways_.size(); ++i) {
-    ways_[i].local = IsThisHost(NameOf(static_cast<int>(i)));
-    StartNode(static_cast<int>(i), head);
+    const int host = static_cast<int>(i);
+    ways_[i].local = IsThisHost(NameOf(host));
+    if (host >= kHostsAtOnce) head->AllowUntil(host, head->NowUs() + ConnectUs(host));
+    StartNode(host, head);
   }
   return {};
 }
@@ -100,12 +106,29 @@ Result<pid_t> SshTransport::Spawn(int host, std::vector<std::string> argv, int s
   request.stderr_fd = errors.theirs.Get();
   request.group = ProcessGroup::kSession;
   request.want_pidfd = true;
+  request.nofile_soft = file_limit_;
   request.parent_death_signal = ways_[host].local ? 0 : SIGTERM;  // a node sees its link close
   OC_TRY(spawned, overcap::Spawn(request));
   const pid_t pid = spawned.pid;
   Child child{NameOf(host), std::move(spawned), std::move(errors.ours), host, ""};
   head->AddChild(std::move(child));
   return pid;
+}
+
+// Every ssh keeps a processor of this machine busy for some time.
+int64_t SshTransport::ConnectUs(int host) const {
+  return attempt_.connect_us + std::max<int64_t>(0, host - kHostsAtOnce) * kMoreUsPerHost;
+}
+
+// Three descriptors for each host.
+void SshTransport::RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  file_limit_ = static_cast<int64_t>(limit.rlim_cur);
+  const rlim_t wanted = 100 + 4 * ways_.size();
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 void SshTransport::StartNode(int host, Head* head) {
@@ -138,7 +161,7 @@ bool SshTransport::OnChildEnd(const Child& child, const ProcessEnd& end, Head* h
   if (head->Stopping() || !head->IsSilent(child.host)) return false;
   if (!way.plain_kex && end.exit_status == 255 && RefusesKeyExchange(child.last_line)) {
     way.plain_kex = true;
-    head->AllowUntil(child.host, head->NowUs() + attempt_.connect_us);
+    head->AllowUntil(child.host, head->NowUs() + ConnectUs(child.host));
     StartNode(child.host, head);
     return true;
   }
@@ -179,7 +202,7 @@ bool SshTransport::CopyEnded(int host, const Child& child, const ProcessEnd& end
     head->AddNote(StrCat("overcap was copied to host '", NameOf(host), "', which did not have this version"));
   }
   way.copied = true;
-  head->AllowUntil(host, head->NowUs() + attempt_.connect_us);
+  head->AllowUntil(host, head->NowUs() + ConnectUs(host));
   StartNode(host, head);
   return true;
 }

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/launch.h"
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/rank.h"
+#include "cli/world.h"
+
+namespace overcap::cli {
+namespace {
+
+constexpr int kMost = 1'000'000;
+constexpr int64_t kSecond = 1'000'000;
+
+constexpr Flag kFlags[] = {
+    {"--ranks", "-n", "N", "ranks in all; one per GPU of every host"},
+    {"--ppn", "", "P", "ranks per host"},
+    {"--nnodes", "", "N", "hosts to use; all of them"},
+    {"--hostfile", "", "FILE", "hosts, one per line: 'host', 'host slots=4', 'host:4'"},
+    {"--cpu-bind", "", "HOW", "processors of each rank: none, cores, depth:N, list:0-3:4-7"},
+    {"--launcher", "", "WHICH", "auto, srun, mpiexec, mpirun, ssh or local"},
+    {"--launcher-args", "", "WORDS", "handed to srun or mpiexec as they are", true},
+    {"--timeout", "", "IDLE", "stop when no rank writes anything for so long: 10m"},
+    {"--retries", "", "N", "start all ranks again after a failure, so often"},
+    {"--spare-nodes", "", "N", "keep hosts in reserve for a retry"},
+    {"--tee", "", "WHAT", "on the terminal: 0 (rank 0), all, or none"},
+    {"--logs", "", "FOLDER", "where the logs go"},
+    {"--grace", "", "TIME", "between TERM and KILL when ranks are stopped; 10s"},
+    {"--master-port", "", "PORT", "MASTER_PORT of the ranks; a free one"},
+    {"--dry-run", "", "", "print what would be run, run nothing"},
+};
+
+// Tells what happens on stderr; stdout is the ranks'.
+class Voice : public LaunchVoice {
+ public:
+  explicit Voice(Output* out) : out_(*out) {}
+  void Note(const std::string& text) override {
+    if (out_.terminal().err_is_terminal) out_.Note(text);
+  }
+  void Warn(const std::string& text) override { out_.Warn(text); }
+  void Say(const std::string& text) override { out_.WriteAside(text + "\n"); }
+  void Failure(const std::string& line, const std::string& last_lines) override {
+    out_.PrintError({ErrorCode::kInternal, line, ""});
+    if (last_lines.empty()) return;
+    std::string text = "the last lines that it wrote:\n";
+    for (const std::string& last : Split(Trim(last_lines), '\n')) text += StrCat("  | ", last, "\n");
+    out_.WriteAside(text);
+  }
+
+ private:
+  Output& out_;
+};
+
+Result<int> Count(const Args& args, std::string_view flag, int min) {
+  OC_TRY(value, args.GetInt(flag, 0, min, kMost));
+  return static_cast<int>(value);
+}
+
+Result<int64_t> Duration(const Args& args, std::string_view flag, int64_t absent_us) {
+  if (!args.Has(flag)) return absent_us;
+  OC_TRY(seconds, OfFlag(args.Typed(flag), ParseDurationSeconds(args.Get(flag))));
+  return seconds * kSecond;
+}
+
+Result<Tee> ReadTee(const Args& args) {
+  const std::string_view what = args.Has("--tee") ? args.Get("--tee") : "0";
+  if (what == "0") return Tee::kRank0;
+  if (what == "all") return Tee::kAll;
+  if (what == "none") return Tee::kNone;
+  return Fail(ErrorCode::kUsage, StrCat("--tee: '", what, "' is not 0, all or none"));
+}
+
+Result<void> ReadPlan(const Args& args, PlanRequest* plan) {
+  OC_TRY(ranks, Count(args, "--ranks", 1));
+  OC_TRY(per_node, Count(args, "--ppn", 1));
+  OC_TRY(nodes, Count(args, "--nnodes", 1));
+  OC_TRY(spares, Count(args, "--spare-nodes", 0));
+  *plan = {ranks, per_node, nodes, spares};
+  return {};
+}
+
+Result<LaunchOptions> ReadOptions(const Args& args) {
+  LaunchOptions options;
+  options.command = args.words();
+  OC_TRY_VOID(ReadPlan(args, &options.plan));
+  options.hostfile = args.Get("--hostfile");
+  options.cpu_bind = args.Get("--cpu-bind");
+  if (args.Has("--launcher")) options.launcher = args.Get("--launcher");
+  for (const std::string& line : args.All("--launcher-args")) {
+    const auto words = SplitWords(line);
+    if (!words)
+      return Fail(ErrorCode::kUsage, StrCat("--launcher-args: a quote is not closed in '", line, "'"));
+    options.launcher_args.insert(options.launcher_args.end(), words->begin(), words->end());
+  }
+  OC_TRY(idle, Duration(args, "--timeout", 0));
+  OC_TRY(grace, Duration(args, "--grace", options.grace_us));
+  OC_TRY(retries, Count(args, "--retries", 0));
+  OC_TRY(tee, ReadTee(args));
+  OC_TRY(port, args.GetInt("--master-port", 0, 1, 65535));
+  options.idle_us = idle;
+  options.grace_us = grace;
+  options.retries = retries;
+  options.tee = tee;
+  options.logs = args.Get("--logs");
+  options.master_port = static_cast<int>(port);
+  return options;
+}
+
+Result<int> Run(World& world, const Args& args) {
+  OC_TRY(options, ReadOptions(args));
+  OC_TRY(folder, world.Folder());
+  if (!options.logs.empty() && options.logs[0] != '/') options.logs.insert(0, folder + "/");
+  const LaunchWorld around{world.root(),  world.binary(), std::move(folder), world.user(),
+                           world.clock(), world.random(), world.config(),    Variables::OfThisProcess()};
+  OC_TRY(prepared, PrepareLaunch(options, around));
+  Output& out = world.out();
+  for (const std::string& warning : prepared.allocation.warnings) out.Warn(warning);
+  if (args.Has("--dry-run")) {
+    out.json() ? out.Json(LaunchJson(prepared, options)) : out.Line(LaunchText(prepared, options));
+    return 0;
+  }
+  OC_TRY_VOID(out.Flush());
+  if (!prepared.allocation.started_by.empty()) return BecomeRank(options.command, around.folder);
+  Voice voice(&out);
+  return RunLaunch(options, std::move(prepared), around, &voice);
+}
+
+}  // namespace
+
+constinit const Command kLaunch = {
+    .name = "launch",
+    .summary = "start a command as one rank per GPU on every host of this allocation",
+    .usage = "[-n N] [--ppn P] [--nnodes N] [--hostfile FILE] CMD...",
+    .flags = kFlags,
+    .min_words = 1,
+    .takes_command = true,
+    .run = Run,
+};
+
+}  // namespace overcap::cli

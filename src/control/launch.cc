@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/launch.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "control/launch_folder.h"
+#include "control/launch_runner.h"
+#include "control/prepare_launch.h"
+#include "launch/failure_text.h"
+#include "launch/retry.h"
+#include "sys/posix_files.h"
+
+namespace overcap {
+namespace {
+
+constexpr int kLastLines = 20;
+
+// One launch from its first attempt to its last.
+class LaunchRun {
+ public:
+  LaunchRun(const LaunchOptions& options, PreparedLaunch prepared, const LaunchWorld& world,
+            LaunchVoice* voice)
+      : options_(options), prepared_(std::move(prepared)), world_(world), voice_(*voice) {}
+
+  Result<int> Run() {
+    OC_TRY(runner, MakeRunner(prepared_.launcher, options_, world_));
+    runner_ = std::move(runner);
+    const std::string id = MakeLaunchId(world_.clock.WallUs(), static_cast<uint32_t>(world_.random.Next()));
+    OC_TRY(folder, LaunchFolder::Make(world_.root, options_.logs, id));
+    folder_ = std::move(folder);
+    const Result<void> begun = folder_.KeepFacts(FactsOf(id));
+    if (!begun) {
+      folder_.RemoveIfEmpty();
+      return Fail(begun.error());
+    }
+    voice_.Note(StrCat("logs in ", folder_.path()));
+    while (true) {
+      OC_TRY_VOID(RunAttempt());
+      Result<bool> again = Again();
+      if (!again) voice_.Warn(again.error().message);
+      if (!again || !*again) break;
+    }
+    const int status = cancelled_by_ != 0 ? 128 + cancelled_by_ : ExitStatusOf(records_.back().end);
+    if (const auto kept = folder_.KeepResult(status, records_); !kept) voice_.Warn(kept.error().message);
+    return status;
+  }
+
+ private:
+  LaunchFacts FactsOf(const std::string& id) const {
+    LaunchFacts facts;
+    facts.id = id;
+    facts.command = options_.command;
+    facts.folder = world_.folder;
+    facts.launcher = prepared_.launcher;
+    facts.launch_command = prepared_.command.argv;
+    facts.plan = prepared_.plan;
+    facts.allocation = prepared_.allocation;
+    facts.started_us = world_.clock.WallUs();
+    return facts;
+  }
+
+  Result<Attempt> MakeAttempt(int number) const {
+    OC_TRY(folder, folder_.MakeAttempt(number));
+    Attempt attempt;
+    attempt.number = number;
+    attempt.plan = prepared_.plan;
+    attempt.command = options_.command;
+    attempt.env = prepared_.env;
+    attempt.folder = world_.folder;
+    attempt.log_folder = folder;
+    attempt.binary = world_.binary;
+    attempt.master_port = options_.master_port;
+    attempt.grace_us = options_.grace_us;
+    attempt.idle_us = options_.idle_us;
+    OC_TRY(composed, ComposeFor(prepared_, options_, world_, folder + "/hostfile"));
+    attempt.launch = std::move(composed);
+    if (!attempt.launch.hostfile_text.empty()) {
+      OC_TRY_VOID(PosixFiles().WriteAtomic(folder + "/hostfile", attempt.launch.hostfile_text, false));
+    }
+    OC_TRY_VOID(FillOwnSpawner(prepared_, world_, &attempt));
+    return attempt;
+  }
+
+  Result<void> RunAttempt() {
+    const int number = static_cast<int>(records_.size()) + 1;
+    OC_TRY(attempt, MakeAttempt(number));
+    OC_TRY(logs, RankLogs::Make(attempt.log_folder, attempt.plan.world_size, options_.tee));
+    AttemptRecord record;
+    record.attempt = number;
+    record.started_us = world_.clock.WallUs();
+    record.end = runner_->Run(attempt, &logs);
+    record.ended_us = world_.clock.WallUs();
+    record.line = EndLine(record.end, options_.idle_us);
+    const int signal_before = runner_->CancelSignal();
+    // A reader that does not read is waited for, until somebody says stop.
+    logs.ShowRest([&] { return signal_before == 0 ? runner_->CancelSignal() != 0 : true; });
+    Tell(record, logs, attempt.log_folder);
+    records_.push_back(std::move(record));
+    return {};
+  }
+
+  void Tell(const AttemptRecord& record, const RankLogs& logs, const std::string& log_folder) {
+    for (const std::string& note : record.end.notes) voice_.Warn(note);
+    if (!logs.Problem().empty()) voice_.Warn(logs.Problem());
+    if (record.line.empty()) return;
+    std::string last_lines;
+    if (record.end.first && record.end.first->rank >= 0) {
+      last_lines = logs.LastLines(record.end.first->rank, kLastLines);
+    }
+    voice_.Failure(record.line, last_lines);
+    if (record.end.cause == AttemptEnd::Cause::kIdle) {
+      voice_.Say(StrCat("where each rank was: ", log_folder, "/stacks.txt"));
+    }
+    if (record.end.cause != AttemptEnd::Cause::kCancelled)
+      voice_.Say(StrCat("logs of all ranks: ", log_folder));
+  }
+
+  // Whether there is another attempt; waits for its time and plans it.
+  Result<bool> Again() {
+    const AttemptEnd& end = records_.back().end;
+    const int retry = static_cast<int>(records_.size());
+    if (retry > options_.retries || !WorthRetrying(end)) return false;
+    if (!end.bad_hosts.empty()) {
+      bad_hosts_.insert(bad_hosts_.end(), end.bad_hosts.begin(), end.bad_hosts.end());
+      OC_TRY(plan, PlanAgain(prepared_.allocation.hosts, options_.plan, bad_hosts_));
+      prepared_.plan = std::move(plan);
+      prepared_.hosts_chosen = true;
+    }
+    voice_.Say(StrCat("trying again in ", FormatElapsed(BackOffUs(retry)), " (retry ", retry, " of ",
+                      options_.retries, ", ", CountOf(prepared_.plan.world_size, "rank"), " on ",
+                      CountOf(static_cast<int64_t>(prepared_.plan.hosts.size()), "host"), ")"));
+    if (runner_->Pause(BackOffUs(retry))) return true;
+    cancelled_by_ = runner_->CancelSignal();
+    return false;
+  }
+
+  const LaunchOptions& options_;
+  PreparedLaunch prepared_;
+  const LaunchWorld& world_;
+  LaunchVoice& voice_;
+  std::unique_ptr<Runner> runner_;
+  LaunchFolder folder_;
+  std::vector<AttemptRecord> records_;
+  std::vector<std::string> bad_hosts_;
+  int cancelled_by_ = 0;  // between attempts
+};
+
+}  // namespace
+
+Result<int> RunLaunch(const LaunchOptions& options, PreparedLaunch prepared, const LaunchWorld& world,
+                      LaunchVoice* voice) {
+  return LaunchRun(options, std::move(prepared), world, voice).Run();
+}
+
+}  // namespace overcap

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// `overcap launch`: finds out where it is, plans the ranks, starts them, and again when they fail.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "launch/allocation.h"
+#include "launch/launch_command.h"
+#include "launch/rank_logs.h"
+#include "launch/rank_plan.h"
+#include "launch/site.h"
+#include "sys/clock.h"
+#include "sys/random.h"
+#include "sys/variables.h"
+
+namespace overcap {
+
+struct Config;
+
+struct LaunchOptions {
+  PlanRequest plan;
+  std::string hostfile;  // ""; else a file, relative to the current folder
+  std::string cpu_bind;  // "": the site's, else the launcher's own
+  std::string launcher = "auto";
+  std::vector<std::string> launcher_args;
+  std::vector<std::string> command;
+  int64_t idle_us = 0;  // 0: silence is no fault
+  int64_t grace_us = 10'000'000;
+  int retries = 0;
+  Tee tee = Tee::kRank0;
+  std::string logs;     // folder; "": a new one below <root>/launches
+  int master_port = 0;  // 0: a free one
+};
+
+// What a launch uses of the world around it.
+struct LaunchWorld {
+  std::string root, binary, folder, user;
+  const Clock& clock;
+  Random& random;
+  const Config& config;
+  Variables variables;  // the environment it was called with
+};
+
+// All that is decided before anything is started.
+struct PreparedLaunch {
+  Allocation allocation;
+  std::optional<SiteFacts> site;
+  RankPlan plan;
+  bool hosts_chosen = false;
+  Launcher launcher;
+  LaunchCommand command;  // as it would be now
+  std::string cpu_bind;
+  std::vector<std::string> env;  // of the ranks, without what makes each of them a rank
+};
+
+// Told what happens while it happens.
+class LaunchVoice {
+ public:
+  virtual ~LaunchVoice() = default;
+  virtual void Note(const std::string& text) = 0;  // may be silenced
+  virtual void Warn(const std::string& text) = 0;
+  virtual void Say(const std::string& text) = 0;  // goes with a failure: where to look, what comes next
+  virtual void Failure(const std::string& line, const std::string& last_lines) = 0;
+};
+
+// Starts nothing, writes nothing. When a launcher has already started this process as a rank
+// (allocation.started_by), there is no plan: it only has to become the command.
+Result<PreparedLaunch> PrepareLaunch(const LaunchOptions& options, const LaunchWorld& world);
+
+// The exit status that `overcap launch` ends with. An error means that nothing was started.
+Result<int> RunLaunch(const LaunchOptions& options, PreparedLaunch prepared, const LaunchWorld& world,
+                      LaunchVoice* voice);
+
+// For --dry-run: the command line that would run, or in words what happens instead of one.
+std::string LaunchText(const PreparedLaunch& prepared, const LaunchOptions& options);
+std::string LaunchJson(const PreparedLaunch& prepared, const LaunchOptions& options);
+
+}  // namespace overcap
