@@ -87,6 +87,7 @@ class LauncherRun {
   void BeginStop(AttemptEnd::Cause cause, int64_t grace_us);
   void DriveStop();
   void EndLauncher(int64_t from_us);
+  int64_t PatienceUs() const;
   void Finish();
   void FinishWithoutLinks();
   std::vector<LauncherFinding> AllFindings() const;

@@ -121,7 +121,7 @@ void LauncherRun::DriveStop() {
   const bool unlinked = begun_ < attempt_.plan.world_size && now_us_ >= stop_us_ + kPartUs;
   if (NodesGone()) {
     if (all_ended_us_ == 0) all_ended_us_ = now_us_;
-    EndLauncher(all_ended_us_ + (unlinked ? 0 : ProgramName() == "srun" ? kSrunExitUs : kLauncherExitUs));
+    EndLauncher(all_ended_us_ + (unlinked ? 0 : PatienceUs()));
   } else if (unlinked) {
     EndLauncher(stop_us_ + kPartUs);
   }
@@ -131,6 +131,12 @@ void LauncherRun::DriveStop() {
     end_.notes.push_back(StrCat("host '", node->host, "' did not say in time that its ranks are gone"));
     Gone(node.get());
   }
+}
+
+// How long a launcher whose ranks are gone may take to end by itself; it may still say who failed.
+int64_t LauncherRun::PatienceUs() const {
+  if (end_.cause == Cause::kDone && ProgramName() == "srun") return kSrunExitUs;
+  return end_.cause == Cause::kDone || end_.cause == Cause::kRankFailed ? kLauncherExitUs : 0;
 }
 
 // TERM at `from_us`, KILL a while later.
@@ -195,6 +201,9 @@ void LauncherRun::Finish() {
   if (end_.cause == Cause::kDone || end_.cause == Cause::kRankFailed || end_.cause == Cause::kCannotRun) {
     end_.first = failures_.Choose(AllFindings(), launcher);
     if (end_.first) end_.cause = Cause::kRankFailed;
+    if (end_.first && end_.first->host.empty() && end_.first->rank < attempt_.plan.world_size) {
+      end_.first->host = attempt_.plan.hosts[attempt_.plan.HostOf(end_.first->rank)].name;
+    }
   }
   if (end_.cause == Cause::kDone && !AllEnded() && launcher && !launcher->ok()) FinishWithoutLinks();
   if (end_.cause == Cause::kDone && stop_us_ == 0) LookForBadHosts();
@@ -208,7 +217,7 @@ void LauncherRun::Finish() {
 // Something failed, and no host has told what: there were no links, or no ranks.
 void LauncherRun::FinishWithoutLinks() {
   const std::vector<std::string> lines = launcher_.words().LastLines(kShownLines);
-  for (const std::string& line : lines) end_.notes.push_back(line);
+  if (!launcher_.RanksSpeakThroughIt()) end_.notes.insert(end_.notes.end(), lines.begin(), lines.end());
   LookForBadHosts();
   if (end_.cause == Cause::kHostFailed) return;
   end_.message = StrCat("'", ProgramName(), "' ended with exit status ", launcher_.end()->exit_status);

@@ -213,8 +213,10 @@ Result<RankLink> JoinNode(const RankPlace& place, Variables* variables) {
   if (contact.port == 0) return WithoutLink(contact, "");
   if (!key) return WithoutLink(contact, StrCat("variable '", kKeyVariable, "' did not come through"));
   auto link = Join(place, request);
-  if (!link && link.error().code != ErrorCode::kConflict) return WithoutLink(contact, link.error().message);
-  return link;
+  if (link || link.error().code == ErrorCode::kConflict) return link;
+  RankLink without = WithoutLink(contact, link.error().message);
+  if (place.local_rank != 0) without.note.clear();
+  return without;
 }
 
 Result<void> UseLink(const RankLink& link) {

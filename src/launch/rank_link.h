@@ -16,7 +16,7 @@ struct RankLink {
   std::string master_addr;
   int master_port = 0;
   Fd out, err;       // what becomes stdout and stderr; not valid: they stay as the launcher made them
-  std::string note;  // one line for stderr, why there is no link; else ""
+  std::string note;  // why there is no link, for stderr of the first rank of a host; else ""
 };
 
 // For a process that its launcher started and whose variables hold OVERCAP_LAUNCH; they are taken out of
