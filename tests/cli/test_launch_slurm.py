@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`overcap launch` and `overcap env` in a real Slurm job: srun places the ranks, failures are told, nothing stays."""
+import json
+import shlex
+import signal
+import time
+
+from launch_rig import STAY, TELL_PLACE, LaunchRig, by_rank
+from overcap_rig import BINARY, CRASH_WORDS, Done, main, shell
+from rigs.machines import wait_until
+from rigs.slurm_rig import SlurmCluster
+
+DEADLINE_SECONDS = 400
+
+
+class SlurmRig(LaunchRig):
+    gpus = 2
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.slurm = SlurmCluster(nodes=4, gpus=cls.gpus)
+        cls.addClassCleanup(cls.slurm.close)
+
+    def setUp(self):
+        super().setUp()
+        # Jobs write into these folders whoever Slurm runs them as.
+        self.env.update({name: self.slurm.environment[name] for name in ("SLURM_CONF", "PATH")})
+        self.dead = set()
+
+    def tearDown(self):
+        self.slurm.must(["scancel", "--user=" + self.slurm.must(["id", "-un"]).strip()])
+        for name in sorted(self.dead):
+            self.slurm.start_node(name)
+        wait_until(lambda: not self.slurm.must(["squeue", "-h"]), "the queue to be empty", 30)
+        super().tearDown()
+
+    def kill_node(self, name):
+        self.dead.add(name)
+        self.slurm.kill_node(name)
+        self.slurm.down_node(name)
+
+    def done(self, completed):
+        done = Done(completed.args, completed.returncode, completed.stdout, completed.stderr, 0)
+        for word in CRASH_WORDS:
+            self.assertNotIn(word, done.raw_err, f"crashed: {done}")
+        return done
+
+    def in_job(self, allocation, *words, node=None, timeout=60, env=None):
+        """Runs `overcap WORDS` from the login node inside a new allocation."""
+        argv = ["salloc", "--quiet", *allocation, str(BINARY), *words]
+        return self.done(self.slurm.run(argv, env={**self.env, **(env or {})}, cwd=self.project, text=False, node=node,
+                                        timeout=timeout))
+
+    def launch_in(self, allocation, *words, **options):
+        done = self.in_job(allocation, "launch", *words, **options)
+        wait_until(lambda: not self.processes(), f"all of it to be gone: {self.command_lines()}", 10)
+        return done
+
+    def launched_in(self, allocation, *words, **options):
+        done = self.launch_in(allocation, *words, **options)
+        self.assertEqual(done.status, 0, str(done))
+        return done
+
+    def popen_in(self, allocation, *words, ranks):
+        process = self.slurm.popen(["salloc", "--quiet", *allocation, str(BINARY), "launch", *words], env=self.env,
+                                   cwd=self.project, text=False)
+        self.until(lambda: len(self.places()) == ranks or process.poll() is not None, "all ranks to start")
+        if process.poll() is not None:
+            self.fail(f"ended too early: {process.communicate()}")
+        return process
+
+
+class Places(SlurmRig):
+    def test_four_ranks_on_two_nodes_one_for_each_gpu(self):
+        self.launched_in(["-N2", "--gpus-per-node=2", "-w", "n1,n2"], *shell(TELL_PLACE))
+        self.assert_places([("n1", 2), ("n2", 2)])
+        self.assertEqual(self.record()["launcher"], "srun")
+        self.assertEqual(self.record()["scheduler"], "slurm")
+        self.assertTrue(self.record()["job_id"])
+
+    def test_a_job_without_gpus_has_one_rank_per_node(self):
+        self.launched_in(["-N3", "-w", "n1,n2,n3"], *shell(TELL_PLACE))
+        self.assert_places([("n1", 1), ("n2", 1), ("n3", 1)])
+
+    def test_ppn_gives_each_node_so_many(self):
+        self.launched_in(["-N2", "-c4", "-w", "n2,n3"], "--ppn", "3", *shell(TELL_PLACE))
+        self.assert_places([("n2", 3), ("n3", 3)])
+
+    def test_nnodes_takes_the_first_nodes_only(self):
+        self.launched_in(["-N4", "-c8"], "--nnodes", "2", "--ppn", "2", *shell(TELL_PLACE))
+        self.assert_places([("n1", 2), ("n2", 2)])
+
+    def test_a_host_file_really_places_the_ranks(self):
+        hosts = self.write("hosts", "n3 slots=2\nn2 slots=2\n")
+        self.launched_in(["-N4", "-c8"], "--hostfile", str(hosts), *shell(TELL_PLACE))
+        self.assertEqual({place["HOST"] for place in self.places().values()}, {"n2", "n3"})
+        self.assert_places([(self.places()[0]["HOST"], 2), (self.places()[2]["HOST"], 2)])
+
+    def test_unequal_slots_of_a_host_file(self):
+        hosts = self.write("hosts", "n1 slots=1\nn2 slots=3\n")
+        self.launched_in(["-N4", "-c8"], "--hostfile", str(hosts), *shell(TELL_PLACE))
+        self.assert_places([("n1", 1), ("n2", 3)])
+
+    def test_ranks_that_do_not_divide_by_the_nodes(self):
+        self.launched_in(["-N2", "-c8", "-w", "n1,n2"], "-n", "5", *shell(TELL_PLACE))
+        self.assert_places([("n1", 3), ("n2", 2)])
+
+    def test_it_works_from_within_a_batch_script(self):
+        script = f"{shlex.join([str(BINARY), 'launch', *shell(TELL_PLACE)])}\n"
+        path = self.write("job.sh", f"#!/bin/sh\n{script}", mode=0o755)
+        out = self.root / "job.out"
+        self.slurm.must(["sbatch", "--wait", "-N2", "-o", str(out), "--gpus-per-node=2", "-w", "n3,n4", str(path)],
+                        env=self.env, cwd=self.project)
+        self.assert_places([("n3", 2), ("n4", 2)])
+
+    def test_ssh_is_not_used_and_the_command_sees_its_arguments(self):
+        done = self.launched_in(["-N2"], "--", "printf", "%s|", "a b", "", "'q'", "$HOME")
+        self.assertEqual(done.out, "a b||'q'|$HOME|")
+
+    def test_the_dry_run_prints_srun_and_starts_nothing(self):
+        done = self.launched_in(["-N2", "--gpus-per-node=2"], "--dry-run", *shell('touch "$FACTS/ran"'))
+        self.assertRegex(done.out, r"\bsrun\b.*-N ?2.*-n ?4|\bsrun\b.*-n ?4.*-N ?2")
+        self.assertIn("--gpus-per-node", done.out)
+        self.assertFalse((self.facts / "ran").exists())
+        self.assert_no_logs()
+
+
+class Output(SlurmRig):
+    def test_streams_stay_apart_and_each_rank_has_its_log(self):
+        speak = 'echo "out $RANK"; echo "err $RANK" >&2'
+        done = self.launched_in(["-N2", "--gpus-per-node=2"], *shell(speak))
+        self.assertEqual((done.out, done.err), ("out 0\n", "err 0\n"))
+        for rank in range(4):
+            self.assertEqual(sorted(self.rank_log(rank).splitlines()), [b"err %d" % rank, b"out %d" % rank])
+            self.assertEqual({stream for _, stream, _ in self.rank_times(rank)}, {1, 2})
+
+    def test_two_megabytes_per_rank_arrive_whole(self):
+        self.launched_in(["-N2", "--gpus-per-node=2"], *shell("seq 1 300000"))
+        wanted = "".join(f"{n}\n" for n in range(1, 300_001)).encode()
+        for rank in range(4):
+            self.assertEqual(self.rank_log(rank), wanted)
+
+
+class Ends(SlurmRig):
+    def test_the_failing_task_is_named_with_its_node(self):
+        done = self.launch_in(["-N2", "--gpus-per-node=2", "-w", "n1,n2"],
+                              *by_rank(r2="echo last words; sleep 0.2; exit 9", other=STAY))
+        self.assertEqual(done.status, 9, str(done))
+        self.assertRegex(done.err, r"rank 2\b")
+        self.assertIn("n2", done.err)
+        self.assertIn("last words", done.err)
+
+    def test_a_killed_task_is_told_so(self):
+        done = self.launch_in(["-N2", "-w", "n1,n2"], *by_rank(r1="kill -SEGV $$", other=STAY))
+        self.assertEqual(done.status, 139, str(done))
+        self.assertRegex(done.err, r"rank 1\b.*(SIGSEGV|signal 11)")
+
+    def test_a_node_that_dies_is_named_and_the_rest_is_stopped(self):
+        process = self.popen_in(["-N3", "--no-kill", "-w", "n1,n2,n3"], *shell(f"{TELL_PLACE}; {STAY}"), ranks=3)
+        began = time.monotonic()
+        self.kill_node("n2")
+        out, err = process.communicate(timeout=60)
+        self.assertLess(time.monotonic() - began, 40)
+        self.assertNotEqual(process.returncode, 0, err)
+        self.assertIn(b"n2", err)
+        wait_until(lambda: not self.processes(), "all of it to be gone", 15)
+
+    def test_interrupt_stops_all_ranks(self):
+        script = f"{TELL_PLACE}; {STAY}"
+        process = self.popen_in(["-N2", "--gpus-per-node=2"], *shell(script), ranks=4)
+        (launch,) = [pid for pid in self.processes() if self.words_of(pid)[1:2] == ["launch"]]
+        self.kill(launch, signal.SIGINT)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        wait_until(lambda: not self.processes(), "all of it to be gone", 15)
+
+    def words_of(self, pid):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                return file.read().decode(errors="replace").split("\0")
+        except OSError:
+            return []
+
+    def test_killing_the_launch_leaves_no_rank(self):
+        process = self.popen_in(["-N2", "--gpus-per-node=2"], "--grace", "1s",
+                                *shell(f"trap '' TERM; {TELL_PLACE}; {STAY}"), ranks=4)
+        (launch,) = [pid for pid in self.processes() if self.words_of(pid)[1:2] == ["launch"]]
+        self.kill(launch)
+        process.communicate(timeout=30)
+        wait_until(lambda: not self.processes(), f"all of it to be gone: {self.command_lines()}", 20)
+
+    def test_silence_is_ended_with_the_stacks_of_all_nodes(self):
+        done = self.launch_in(["-N2", "--gpus-per-node=2"], "--timeout", "1s", "sleep", "1000")
+        self.assertEqual(done.status, 124, str(done))
+        stacks = (self.folder() / "attempt-1" / "stacks.txt").read_text()
+        for rank in range(4):
+            self.assertRegex(stacks, rf"rank {rank}\b")
+
+    def test_more_ranks_than_the_job_has_nodes_for_is_refused(self):
+        done = self.launch_in(["-N2"], "--nnodes", "3", "true")
+        self.assertEqual(done.status, 2, str(done))
+        self.assert_no_logs()
+
+
+class Environment(SlurmRig):
+    def facts_of(self, done):
+        self.assertEqual(done.status, 0, str(done))
+        return json.loads(done.out)
+
+    def test_env_tells_the_job(self):
+        facts = self.facts_of(self.in_job(["-N2", "--gpus-per-node=2", "-w", "n2,n3"], "env", "--json"))
+        text = json.dumps(facts)
+        self.assertEqual(facts["scheduler"]["value"] if isinstance(facts["scheduler"], dict) else facts["scheduler"],
+                         "slurm")
+        self.assertIn("n2", text)
+        self.assertIn("n3", text)
+
+    def test_a_second_shell_on_a_node_finds_the_job_and_launches_in_it(self):
+        self.slurm.must(["salloc", "--quiet", "--no-shell", "-N2", "--gpus-per-node=2", "-w", "n2,n3", "-J", "held"])
+        try:
+            number = self.slurm.must(["squeue", "-h", "-t", "running", "-o", "%i"]).strip()
+            done = self.done(self.slurm.run([str(BINARY), "env", "--json"], node="n3", env=self.env, cwd=self.project,
+                                            text=False))
+            self.assertEqual(done.status, 0, str(done))
+            self.assertIn(number, done.out)
+            self.assertIn("n2", done.out)
+            done = self.done(self.slurm.run([str(BINARY), "launch", *shell(TELL_PLACE)], node="n3", env=self.env,
+                                            cwd=self.project, text=False))
+            self.assertEqual(done.status, 0, str(done))
+            self.assert_places([("n2", 2), ("n3", 2)])
+        finally:
+            self.slurm.must(["scancel", "--name=held"])
+
+    def test_a_node_without_a_job_is_not_taken_for_one(self):
+        done = self.done(self.slurm.run([str(BINARY), "env", "--json"], node="n4", env=self.env, cwd=self.project,
+                                        text=False))
+        self.assertEqual(done.status, 0, str(done))
+        self.assertNotIn("SLURM_JOB_ID=", done.out)
+
+
+if __name__ == "__main__":
+    main()
