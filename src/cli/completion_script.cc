@@ -98,7 +98,7 @@ std::string CommandCases(std::span<const Command* const> commands) {
     for (const std::string& name : NamesOf(*command)) patterns.push_back(StrCat("'", name, "'"));
     out += StrCat("    ", Join(patterns, "|"), ") flags='", FlagWords(command->flags), "'");
     if (command->job_words) out += " jobs=1";
-    if (command->name == "completion") out += " choices='bash zsh'";
+    if (command->name == "completion" || command->name == "shell-init") out += " choices='bash zsh'";
     out += " ;;\n";
   }
   return out;

@@ -61,7 +61,8 @@ std::string RenderRows(const std::vector<std::vector<std::string>>& rows) {
 
 std::string FileStem(std::string_view command_name) {
   std::string stem(command_name);
-  std::ranges::replace(stem, ' ', '_');
+  std::ranges::replace_if(
+      stem, [](char c) { return c == ' ' || c == '-'; }, '_');
   return stem;
 }
 
