@@ -7,9 +7,9 @@ namespace overcap::cli {
 namespace {
 
 constexpr const Command* kCommands[] = {
-    &kSubmit,     &kLaunch,   &kRank,         &kEnv,        &kQuery,      &kLs,        &kLogs, &kWait,
-    &kAbort,      &kResubmit, &kHold,         &kRelease,    &kExec,       &kRm,        &kGc,   &kInit,
-    &kConfigShow, &kDoctor,   &kDaemonStatus, &kDaemonStop, &kCompletion, &kShellInit,
+    &kSubmit, &kLaunch,     &kLaunches, &kRank,         &kEnv,        &kQuery,      &kLs,        &kLogs,
+    &kWait,   &kAbort,      &kResubmit, &kHold,         &kRelease,    &kExec,       &kRm,        &kGc,
+    &kInit,   &kConfigShow, &kDoctor,   &kDaemonStatus, &kDaemonStop, &kCompletion, &kShellInit,
 };
 
 }  // namespace

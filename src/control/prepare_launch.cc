@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "control/detect_here.h"
 #include "launch/choose_launcher.h"
-#include "launch/cpu_bind.h"
 #include "launch/elf_needs.h"
 #include "launch/host_name.h"
+#include "launch/local_cpus.h"
 #include "launch/ssh_runner.h"
 #include "sys/devices.h"
 
@@ -115,8 +115,7 @@ Result<void> FillOwnSpawner(const PreparedLaunch& prepared, const LaunchWorld& w
   const Flavour flavour = prepared.launcher.flavour;
   if (flavour != Flavour::kLocal && flavour != Flavour::kSsh) return {};
   if (!prepared.cpu_bind.empty()) {
-    OC_TRY(bind, ParseCpuBind(prepared.cpu_bind));
-    OC_TRY(cpus, CpusOfLocalRanks(bind, prepared.plan.MostPerHost(), AffinityCpus()));
+    OC_TRY(cpus, CpusPerLocalRank(prepared.cpu_bind, prepared.plan.MostPerHost(), AffinityCpus()));
     attempt->cpus = std::move(cpus);
   }
   attempt->ssh_options =

@@ -8,6 +8,7 @@ namespace overcap::cli {
 
 extern const Command kSubmit;
 extern const Command kLaunch;
+extern const Command kLaunches;
 extern const Command kRank;
 extern const Command kEnv;
 extern const Command kQuery;

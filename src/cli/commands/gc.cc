@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/job_words.h"
+#include "control/launches.h"
 
 namespace overcap::cli {
 namespace {
@@ -30,16 +31,21 @@ Result<GcRequest> ReadRequest(const World& world, const Args& args) {
   return request;
 }
 
-void PrintJson(Output& out, const GcReport& report, bool dry_run) {
+void PrintJson(Output& out, const GcReport& report, const OldLaunches& launches, bool dry_run) {
   JsonWriter json;
   json.BeginObject().Field("dry_run", dry_run).Key("jobs").BeginArray();
   for (const EndedJob& job : report.jobs) json.String(job.id);
   json.EndArray().Field("job_bytes", report.job_bytes);
+  json.Field("launches", launches.ids).Field("launch_bytes", launches.bytes);
   json.Field("objects", report.store.removed).Field("object_bytes", report.store.removed_bytes);
   out.Json(json.Field("kept_bytes", report.store.kept_bytes).EndObject().Text());
 }
 
-void PrintText(Output& out, const GcReport& report, bool dry_run) {
+void PrintText(Output& out, const GcReport& report, const OldLaunches& launches, bool dry_run) {
+  if (!launches.ids.empty()) {
+    out.Line(StrCat(dry_run ? "would remove " : "removed ", launches.ids.size(),
+                    launches.ids.size() == 1 ? " launch, " : " launches, ", FormatBytes(launches.bytes)));
+  }
   if (dry_run) {
     for (const EndedJob& job : report.jobs) {
       out.Line(StrCat(job.id, "  ended ", FormatTimeLocal(job.ended_us), "  ", FormatBytes(job.bytes)));
@@ -58,10 +64,11 @@ Result<int> Run(World& world, const Args& args) {
   OC_TRY(cluster, world.GetCluster());
   OC_TRY(request, ReadRequest(world, args));
   OC_TRY(report, CollectGarbage(*cluster, world.root() + "/store", request, world.clock()));
+  OC_TRY(launches, RemoveOldLaunches(world.root(), request.age_seconds, request.dry_run, world.clock()));
   if (world.out().json()) {
-    PrintJson(world.out(), report, request.dry_run);
+    PrintJson(world.out(), report, launches, request.dry_run);
   } else {
-    PrintText(world.out(), report, request.dry_run);
+    PrintText(world.out(), report, launches, request.dry_run);
   }
   return 0;
 }

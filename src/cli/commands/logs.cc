@@ -6,6 +6,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/follow_job.h"
 #include "cli/commands/job_words.h"
+#include "cli/commands/rank_words.h"
 #include "control/array_tasks.h"
 
 namespace overcap::cli {
@@ -20,21 +21,6 @@ constexpr Flag kFlags[] = {
     {"--tail", "", "N", "only the last N lines"},
     {"--task", "", "T", "of that task of an array; the first that failed by default"},
 };
-
-Result<std::vector<int>> ReadRanks(const Args& args) {
-  std::vector<int> ranks;
-  if (!args.Has("--rank")) return std::vector<int>{0};
-  if (args.Get("--rank") == "all") return ranks;
-  for (const std::string& word : Split(args.Get("--rank"), ',')) {
-    const auto rank = ParseInt(word);
-    if (!rank || *rank < 0 || *rank > kMost) {
-      return Fail(ErrorCode::kUsage, StrCat("--rank '", args.Get("--rank"), "' names no ranks"),
-                  "write 0, 0,2 or all");
-    }
-    ranks.push_back(static_cast<int>(*rank));
-  }
-  return ranks;
-}
 
 Result<LogRequest> ReadRequest(const Args& args) {
   LogRequest request;
