@@ -227,7 +227,7 @@ Result<int> RunLaunchNode(node_link::Ends ends, const Clock& clock) {
   return 0;
 }
 
-Result<node_link::Ends> TakeStandardEnds() {
+Result<int> RunLaunchNode() {
   node_link::Ends ends{Fd(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)),
                        Fd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3))};
   const Fd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -235,7 +235,7 @@ Result<node_link::Ends> TakeStandardEnds() {
       dup2(nothing.Get(), STDOUT_FILENO) < 0) {
     return Fail(ErrnoError(errno, "cannot take standard input and output"));
   }
-  return ends;
+  return RunLaunchNode(std::move(ends), PosixClock());
 }
 
 }  // namespace overcap

@@ -13,7 +13,7 @@ namespace overcap {
 // process; 0 unless the system failed.
 Result<int> RunLaunchNode(node_link::Ends ends, const Clock& clock);
 
-// Stdin and stdout as the two ends; both become /dev/null for everybody else in this process.
-Result<node_link::Ends> TakeStandardEnds();
+// The same over stdin and stdout, which become /dev/null for everybody else in this process.
+Result<int> RunLaunchNode();
 
 }  // namespace overcap

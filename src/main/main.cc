@@ -29,10 +29,9 @@ std::string CurrentFolder() {
 }
 
 std::string OwnFile() {
-  std::string path(4096, '\0');
-  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
-  path.resize(size > 0 ? static_cast<size_t>(size) : 0);
-  return path;
+  char path[4096];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
+  return {path, size > 0 ? static_cast<size_t>(size) : 0};
 }
 
 int Finish(const Result<int>& status, cli::Output& out) {
@@ -46,11 +45,6 @@ int RunAgentProcess(const std::vector<std::string>& words, cli::Output& out) {
   if (words.size() > 1 && words[1] == "spare") return Finish(RunSpare({words.begin() + 2, words.end()}), out);
   const auto options = ParseAgentOptions({words.begin() + 1, words.end()});
   return Finish(options ? RunAgent(*options) : Result<int>(Fail(options.error())), out);
-}
-
-int RunNodeProcess(cli::Output& out) {
-  auto ends = TakeStandardEnds();
-  return Finish(ends ? RunLaunchNode(std::move(*ends), PosixClock()) : Result<int>(Fail(ends.error())), out);
 }
 
 int RunCli(const std::vector<std::string>& words, cli::Output& out) {
@@ -89,6 +83,6 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   overcap::cli::Output out(stdout, stderr, overcap::cli::DetectTerminal());
   if (!words.empty() && words[0] == "agent") return overcap::RunAgentProcess(words, out);
-  if (!words.empty() && words[0] == "launch-node") return overcap::RunNodeProcess(out);
+  if (words == std::vector<std::string>{"launch-node"}) return overcap::Finish(overcap::RunLaunchNode(), out);
   return overcap::RunCli(words, out);
 }
