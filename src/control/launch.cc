@@ -18,6 +18,13 @@ namespace {
 
 constexpr int kLastLines = 20;
 
+// A host that does not answer, a launcher that will not have it: no rank was started, so there is nothing to
+// keep.
+bool Refused(const AttemptEnd& end) {
+  using Cause = AttemptEnd::Cause;
+  return (end.cause == Cause::kHostFailed || end.cause == Cause::kCannotRun) && end.code == ErrorCode::kUsage;
+}
+
 // One launch from its first attempt to its last.
 class LaunchRun {
  public:
@@ -33,7 +40,7 @@ class LaunchRun {
     folder_ = std::move(folder);
     const Result<void> begun = folder_.KeepFacts(FactsOf(id));
     if (!begun) {
-      folder_.RemoveIfEmpty();
+      folder_.Remove();
       return Fail(begun.error());
     }
     voice_.Note(StrCat("logs in ", folder_.path()));
@@ -44,6 +51,10 @@ class LaunchRun {
       if (!again || !*again) break;
     }
     const int status = cancelled_by_ != 0 ? 128 + cancelled_by_ : ExitStatusOf(records_.back().end);
+    if (records_.size() == 1 && Refused(records_.front().end)) {
+      folder_.Remove();
+      return status;
+    }
     if (const auto kept = folder_.KeepResult(status, records_); !kept) voice_.Warn(kept.error().message);
     return status;
   }
@@ -114,7 +125,7 @@ class LaunchRun {
     if (record.end.cause == AttemptEnd::Cause::kIdle) {
       voice_.Say(StrCat("where each rank was: ", log_folder, "/stacks.txt"));
     }
-    if (record.end.cause != AttemptEnd::Cause::kCancelled)
+    if (record.end.cause != AttemptEnd::Cause::kCancelled && !Refused(record.end))
       voice_.Say(StrCat("logs of all ranks: ", log_folder));
   }
 

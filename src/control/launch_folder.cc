@@ -56,6 +56,19 @@ Result<void> MakeFolder(const std::string& path) {
   return Fail(ErrnoError(errno, StrCat("cannot make folder '", path, "'")));
 }
 
+std::string TargetOf(const std::string& link) {
+  char target[256];
+  const ssize_t size = readlink(link.c_str(), target, sizeof target);
+  return size > 0 ? std::string(target, static_cast<size_t>(size)) : "";
+}
+
+// A convenience: who looks at it while it changes sees the old or the new one.
+void PointLink(const std::string& link, const std::string& target, const std::string& next) {
+  if (symlink(target.c_str(), next.c_str()) == 0 && rename(next.c_str(), link.c_str()) != 0) {
+    unlink(next.c_str());
+  }
+}
+
 }  // namespace
 
 std::string MakeLaunchId(int64_t unix_us, uint32_t random) {
@@ -98,7 +111,9 @@ Result<LaunchFolder> LaunchFolder::Make(const std::string& root, const std::stri
   LaunchFolder folder;
   PosixFiles files;
   if (!asked.empty()) {
-    OC_TRY_VOID(files.MakeFolders(asked));
+    if (const auto made = files.MakeFolders(asked); !made) {
+      return Fail(ErrorCode::kUsage, StrCat("--logs: ", made.error().message));
+    }
     folder.path_ = asked;
     if (files.Exists(asked + "/launch.json")) {
       return Fail(ErrorCode::kConflict, StrCat("folder '", asked, "' holds the logs of another launch"),
@@ -109,6 +124,7 @@ Result<LaunchFolder> LaunchFolder::Make(const std::string& root, const std::stri
   const std::string launches = root + "/launches";
   folder.path_ = launches + "/" + id;
   folder.latest_ = launches + "/latest";
+  folder.previous_ = TargetOf(folder.latest_);
   if (mkdir(folder.path_.c_str(), 0700) == 0) return folder;
   OC_TRY_VOID(files.MakeFolders(launches));
   OC_TRY_VOID(MakeFolder(folder.path_));
@@ -124,11 +140,7 @@ Result<std::string> LaunchFolder::MakeAttempt(int number) const {
 Result<void> LaunchFolder::KeepFacts(const LaunchFacts& facts) const {
   OC_TRY_VOID(PosixFiles().WriteAtomic(path_ + "/launch.json", LaunchFactsJson(facts), false));
   if (latest_.empty()) return {};
-  // A convenience: who looks at it while it changes sees the old or the new one.
-  const std::string next = path_ + "/.latest";
-  if (symlink(facts.id.c_str(), next.c_str()) == 0 && rename(next.c_str(), latest_.c_str()) != 0) {
-    unlink(next.c_str());
-  }
+  PointLink(latest_, facts.id, path_ + "/.latest");
   return {};
 }
 
@@ -136,7 +148,18 @@ Result<void> LaunchFolder::KeepResult(int exit_status, const std::vector<Attempt
   return PosixFiles().WriteAtomic(path_ + "/result.json", LaunchResultJson(exit_status, attempts), false);
 }
 
-void LaunchFolder::RemoveIfEmpty() const {
+// A folder that the user named may hold other things, and they stay.
+void LaunchFolder::Remove() const {
+  PosixFiles files;
+  (void)files.RemoveTree(path_ + "/attempt-1");
+  unlink((path_ + "/launch.json").c_str());
+  if (!latest_.empty() && TargetOf(latest_) == path_.substr(path_.rfind('/') + 1)) {
+    if (previous_.empty()) {
+      unlink(latest_.c_str());
+    } else {
+      PointLink(latest_, previous_, path_ + "/.latest");
+    }
+  }
   rmdir(path_.c_str());
 }
 

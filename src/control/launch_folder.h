@@ -46,11 +46,12 @@ class LaunchFolder {
   Result<std::string> MakeAttempt(int number) const;  // its folder
   Result<void> KeepFacts(const LaunchFacts& facts) const;
   Result<void> KeepResult(int exit_status, const std::vector<AttemptRecord>& attempts) const;
-  void RemoveIfEmpty() const;  // nothing was started: leaves nothing behind
+  void Remove() const;  // nothing was started: only what was here before stays
 
  private:
   std::string path_;
-  std::string latest_;  // link to change when the launch has begun; "": none
+  std::string latest_;    // link to change when the launch has begun; "": none
+  std::string previous_;  // where it led before; "": nowhere
 };
 
 }  // namespace overcap

@@ -33,7 +33,7 @@ class LocalRun : public GroupObserver, public GroupCompanion {
   }
   void OnNote(const std::string& text) override { end_.notes.push_back(text); }
   void OnOutput(int rank, int stream, int64_t bytes) override {
-    logs_.Wrote(rank, stream, bytes, clock_.WallUs());
+    if (bytes > 0) logs_.Wrote(rank, stream, bytes, clock_.WallUs());
     idle_.Alive(clock_.MonotonicUs());
   }
 

@@ -317,9 +317,9 @@ bool GroupRun::NothingToStop() const {
 void GroupRun::PumpOne(size_t index, size_t stream) {
   Running& member = running_[index];
   OutputPump& pump = member.pumps[stream];
-  const int64_t before = pump.moved_bytes();
+  const int64_t before = pump.moved_bytes(), dropped_before = pump.dropped_bytes();
   pump.Pump(super_.clock_.MonotonicUs());
-  if (pump.moved_bytes() > before) {
+  if (pump.moved_bytes() > before || pump.dropped_bytes() > dropped_before) {
     observer_.OnOutput(static_cast<int>(index), static_cast<int>(stream) + 1, pump.moved_bytes() - before);
   }
   if (member.drop_noted || pump.drop_error() == 0) return;

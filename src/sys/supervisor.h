@@ -87,7 +87,7 @@ class GroupObserver {
   virtual void OnStarted(const std::vector<pid_t>& pids) = 0;  // every member runs its program
   virtual void OnMemberEnd(int member, const ProcessEnd& end) = 0;
   virtual void OnNote(const std::string& text) = 0;  // something the user should know
-  // So many bytes have just gone to its log. `stream` is 1 unless the member is split.
+  // So many bytes went to its log; 0: it wrote what the log could not take. `stream`: 1 unless it is split.
   virtual void OnOutput(int /*member*/, int /*stream*/, int64_t /*bytes*/) {}
 };
 

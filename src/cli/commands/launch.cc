@@ -87,6 +87,7 @@ Result<LaunchOptions> ReadOptions(const Args& args) {
   options.hostfile = args.Get("--hostfile");
   options.cpu_bind = args.Get("--cpu-bind");
   if (args.Has("--launcher")) options.launcher = args.Get("--launcher");
+  if (options.launcher.empty()) return Fail(ErrorCode::kUsage, "--launcher: must not be empty");
   for (const std::string& line : args.All("--launcher-args")) {
     const auto words = SplitWords(line);
     if (!words)
