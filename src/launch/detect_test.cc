@@ -223,6 +223,16 @@ TEST_F(DetectTest, ASecondShellOnAHostFindsItsSlurmJob) {
   EXPECT_EQ(found.restored, expected);
 }
 
+TEST_F(DetectTest, OfSeveralJobsTheOneThatTheUserNamesIsTaken) {
+  programs_.Answer("squeue -h -u alice -t R -o %A|%S|%N",
+                   "4|2026-11-15T02:15:09|n1\n5|2026-11-15T01:15:09|n1\n");
+  variables_.Set("SLURM_JOB_ID", "5");
+  programs_.Answer("scontrol -o -d show job 5", "JobId=5 JobName=x UserId=u(1) NodeList=n1\n");
+  const Allocation found = Detect();
+  EXPECT_EQ(found.job_id, "5");
+  EXPECT_TRUE(found.warnings.empty());
+}
+
 TEST_F(DetectTest, ALoginNodeIsInNoJob) {
   host_ = "login";
   programs_.Answer("squeue -h -u alice -t R -o %A|%S|%N", "4|2026-11-15T02:15:09|n1\n");
@@ -283,7 +293,7 @@ TEST_F(DetectTest, APbsJobIdThatWasLeftOverIsAWarning) {
   const Allocation found = Detect();
   EXPECT_EQ(found.scheduler, Scheduler::kLocal);
   ASSERT_EQ(found.warnings.size(), 1u);
-  EXPECT_TRUE(found.warnings[0].starts_with("PBS_JOBID names job 0.ml1, which does not hold this host"))
+  EXPECT_TRUE(found.warnings[0].starts_with("PBS_JOBID names job 0.ml1, but its node file cannot be read: "))
       << found.warnings[0];
 }
 
@@ -350,7 +360,10 @@ TEST_F(DetectTest, TheNewestOfSeveralPbsJobsIsTaken) {
   EXPECT_EQ(found.job_id, "2.s");
   EXPECT_EQ(found.hosts, (Hosts{{"n1", 0, 2}}));
   EXPECT_EQ(found.reasons.gpus, "qstat: ngpus of exec_vnode");
-  EXPECT_EQ(found.warnings, std::vector<std::string>{"job 2.s is taken; you have more on this host: 1.s"});
+  EXPECT_EQ(found.warnings, std::vector<std::string>{"job 2.s is taken; you have more on this host: 1.s "
+                                                     "(set PBS_JOBID to choose)"});
+  variables_.Set("PBS_JOBID", "1.s");
+  EXPECT_EQ(Detect().job_id, "1.s");
 }
 
 TEST_F(DetectTest, CutOffOrBinaryAnswersOfQstatAreWarnings) {

@@ -62,8 +62,8 @@ std::string NodeFileOf(const DetectInputs& inputs, const PbsJobText& job,
   return "";
 }
 
-// The newest that holds this host; the others are named in a warning.
-const PbsJobText* Newest(const std::vector<PbsJobText>& jobs, const DetectInputs& inputs,
+// The one that the user has named, else the newest that holds this host; then others are named in a warning.
+const PbsJobText* Choose(const std::vector<PbsJobText>& jobs, const DetectInputs& inputs,
                          Warnings* warnings) {
   std::vector<const PbsJobText*> mine;
   for (const PbsJobText& job : jobs) {
@@ -77,12 +77,14 @@ const PbsJobText* Newest(const std::vector<PbsJobText>& jobs, const DetectInputs
     }
   }
   if (mine.empty()) return nullptr;
+  const auto named = std::ranges::find(mine, inputs.variables.Get("PBS_JOBID"), &PbsJobText::id);
+  if (named != mine.end()) return *named;
   std::ranges::stable_sort(mine, std::ranges::greater{}, &PbsJobText::start);
   if (mine.size() > 1) {
     std::vector<std::string> others;
     for (size_t i = 1; i < mine.size(); ++i) others.push_back(mine[i]->id);
-    warnings->push_back(
-        StrCat("job ", mine[0]->id, " is taken; you have more on this host: ", Join(others, ", ")));
+    warnings->push_back(StrCat("job ", mine[0]->id, " is taken; you have more on this host: ",
+                               Join(others, ", "), " (set PBS_JOBID to choose)"));
   }
   return mine.front();
 }
@@ -142,7 +144,7 @@ std::optional<FoundJob> PbsJobOfVariables(const DetectInputs& inputs, Warnings* 
                         : Result<std::string>(Fail(ErrorCode::kNotFound, "PBS_NODEFILE is not set"));
   if (!text) {
     warnings->push_back(StrCat("PBS_JOBID names job ", ToUtf8(id),
-                               ", which does not hold this host any more: ", text.error().message));
+                               ", but its node file cannot be read: ", text.error().message));
     return std::nullopt;
   }
   const auto hosts = ParseNodeFile(*text, file);
@@ -165,7 +167,7 @@ std::optional<FoundJob> FindPbsJob(const DetectInputs& inputs, Warnings* warning
     warnings->push_back(StrCat("cannot ask PBS for your jobs: ", jobs.error().message));
     return std::nullopt;
   }
-  const PbsJobText* job = Newest(*jobs, inputs, warnings);
+  const PbsJobText* job = Choose(*jobs, inputs, warnings);
   if (job == nullptr) return std::nullopt;
   return RestoreJob(inputs, *job, warnings);
 }

@@ -117,15 +117,17 @@ void ReadGpus(const DetectInputs& inputs, FoundJob* job, Warnings* warnings) {
   }
 }
 
-// The newest that holds this host; the others are named in a warning.
-std::optional<SlurmQueueLine> Newest(std::vector<SlurmQueueLine> lines, const std::string& this_host,
-                                     Warnings* warnings) {
+// The one that the user has named, else the newest that holds this host; then others are named in a warning.
+std::optional<SlurmQueueLine> Choose(std::vector<SlurmQueueLine> lines, const std::string& named,
+                                     const std::string& this_host, Warnings* warnings) {
   std::erase_if(lines, [&](const SlurmQueueLine& line) {
     const auto hosts = ExpandHostList(line.node_list);
     return !hosts ||
            std::ranges::none_of(*hosts, [&](const auto& name) { return SameHost(name, this_host); });
   });
   if (lines.empty()) return std::nullopt;
+  if (const auto line = std::ranges::find(lines, named, &SlurmQueueLine::id); line != lines.end())
+    return *line;
   std::ranges::stable_sort(lines, std::ranges::greater{}, &SlurmQueueLine::start);
   if (lines.size() > 1) {
     std::vector<std::string> others;
@@ -228,7 +230,8 @@ std::optional<FoundJob> FindSlurmJob(const DetectInputs& inputs, Warnings* warni
     }
     return std::nullopt;
   }
-  const auto line = Newest(ParseSqueueLines(answer->output), inputs.this_host, warnings);
+  const Told named = FirstOf(inputs.variables, {"SLURM_JOB_ID", "SLURM_JOBID"});
+  const auto line = Choose(ParseSqueueLines(answer->output), named.value, inputs.this_host, warnings);
   return line ? RestoreJob(inputs, *line, warnings) : std::nullopt;
 }
 
