@@ -114,9 +114,9 @@ Result<LaunchCommand> ComposeFor(const PreparedLaunch& prepared, const LaunchOpt
 Result<void> FillOwnSpawner(const PreparedLaunch& prepared, const LaunchWorld& world, Attempt* attempt) {
   const Flavour flavour = prepared.launcher.flavour;
   if (flavour != Flavour::kLocal && flavour != Flavour::kSsh) return {};
-  if (!prepared.cpu_bind.empty()) {
-    OC_TRY(cpus, CpusPerLocalRank(prepared.cpu_bind, prepared.plan.MostPerHost(), AffinityCpus()));
-    attempt->cpus = std::move(cpus);
+  attempt->cpu_bind = prepared.cpu_bind;
+  if (flavour == Flavour::kLocal) {  // other hosts know themselves which processors they have
+    OC_TRY_VOID(CpusPerLocalRank(prepared.cpu_bind, prepared.plan.MostPerHost(), AffinityCpus()));
   }
   attempt->ssh_options =
       prepared.site && prepared.site->ssh_options ? *prepared.site->ssh_options : DefaultSshOptions();

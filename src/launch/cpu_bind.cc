@@ -175,33 +175,9 @@ Result<std::vector<std::string>> CpuBindWords(const CpuBind& bind, const Launche
     case Flavour::kSsh:
       break;
   }
-  if (bind.kind == Kind::kSockets || bind.kind == Kind::kNuma)
-    return CannotSay(bind, launcher, "none, threads, cores, depth:N and list:0-7:8-15");
+  if (bind.kind == Kind::kSockets)
+    return CannotSay(bind, launcher, "none, threads, cores, numa, depth:N and list:0-7:8-15");
   return std::vector<std::string>();
-}
-
-Result<std::vector<std::vector<int>>> CpusOfLocalRanks(const CpuBind& bind, int ranks,
-                                                       const std::vector<int>& cpus) {
-  using Sets = std::vector<std::vector<int>>;
-  if (bind.kind == Kind::kDefault || bind.kind == Kind::kNone) return Sets();
-  Launcher local;
-  OC_TRY(words, CpuBindWords(bind, local, ranks, false));
-  const auto count = static_cast<size_t>(ranks);
-  if (bind.kind == Kind::kList) {
-    if (bind.sets.size() < count)
-      return Bad(bind.text, StrCat("a list for ", bind.sets.size(), " ranks, but a host has ", ranks));
-    return Sets(bind.sets.begin(), bind.sets.begin() + ranks);
-  }
-  const auto depth = static_cast<size_t>(std::max(1, bind.depth));
-  if (count * depth > cpus.size())
-    return Bad(bind.text, StrCat(CountOf(ranks, "rank"), " need ", count * depth,
-                                 " processors, but there are ", cpus.size()));
-  Sets sets;
-  for (size_t i = 0; i < count; ++i) {
-    const auto from = cpus.begin() + static_cast<std::ptrdiff_t>(i * depth);
-    sets.emplace_back(from, from + static_cast<std::ptrdiff_t>(depth));
-  }
-  return sets;
 }
 
 }  // namespace overcap

@@ -23,15 +23,12 @@ struct CpuBind {
 // "1-8,105". Singular words will do. kUsage names what is wrong.
 Result<CpuBind> ParseCpuBind(std::string_view text);
 
-// The words that ask `launcher` for it; `most` is the largest number of ranks on a host,
-// `overload`: there may be more ranks than processors. kUsage when it
-// cannot be said to this launcher: names the value, the launcher and what it knows.
+// The words that ask `launcher` for it; `most` is the largest number of ranks on a host, `overload`:
+// there may be more ranks than processors. kUsage when it cannot be said to this launcher: names the value,
+// the launcher and what it knows.
 Result<std::vector<std::string>> CpuBindWords(const CpuBind& bind, const Launcher& launcher, int most,
                                               bool overload);
 
-// For ranks that we start ourselves: the processors of each of `ranks` local ranks out of `cpus` (those of
-// the machine that may be used). Empty: not bound. kUsage for sockets and numa, and when there are too few.
-Result<std::vector<std::vector<int>>> CpusOfLocalRanks(const CpuBind& bind, int ranks,
-                                                       const std::vector<int>& cpus);
+// Which processors ranks get that we start ourselves: local_cpus.h.
 
 }  // namespace overcap

@@ -64,28 +64,11 @@ TEST(CpuBindTest, NonsenseIsNamed) {
     EXPECT_FALSE(ParseCpuBind(bad)) << bad;
 }
 
-std::string Local(const char* text, int ranks) {
-  const auto cpus = CpusOfLocalRanks(ParseCpuBind(text).value(), ranks, {2, 3, 5, 7});
-  if (!cpus) return cpus.error().message;
-  std::string out;
-  for (const auto& set : *cpus) {
-    for (const int cpu : set) out += StrCat(cpu, " ");
-    out += "| ";
-  }
-  return out;
-}
-
-TEST(CpuBindTest, OurOwnRanksGetProcessorsOfThoseThatMayBeUsed) {
-  EXPECT_EQ(Local("", 2), "");
-  EXPECT_EQ(Local("none", 2), "");
-  EXPECT_EQ(Local("cores", 2), "2 | 3 | ");
-  EXPECT_EQ(Local("depth:2", 2), "2 3 | 5 7 | ");
-  EXPECT_EQ(Local("list:0-1:4:5", 2), "0 1 | 4 | ");
-  EXPECT_EQ(Local("depth:2", 3), "cpu-bind 'depth:2': 3 ranks need 6 processors, but there are 4");
-  EXPECT_EQ(Local("list:0", 2), "cpu-bind 'list:0': a list for 1 ranks, but a host has 2");
-  EXPECT_EQ(
-      Local("numa", 2),
-      "cpu-bind 'numa' cannot be said to local, which knows none, threads, cores, depth:N and list:0-7:8-15");
+TEST(CpuBindTest, OurOwnSpawnerNeedsNoWordsAndKnowsNoSockets) {
+  EXPECT_EQ(Words("numa", Flavour::kLocal), "");
+  EXPECT_EQ(Words("sockets", Flavour::kSsh),
+            "cpu-bind 'sockets' cannot be said to ssh, which knows none, threads, cores, numa, depth:N and "
+            "list:0-7:8-15");
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 
 #include "base/text.h"
 #include "launch/idle_watch.h"
+#include "launch/local_cpus.h"
 #include "launch/node_ranks.h"
+#include "sys/devices.h"
 #include "sys/free_port.h"
 #include "sys/oom.h"
 
@@ -72,19 +74,27 @@ NodeRanks RanksOf(const Attempt& attempt) {
   node.folder = attempt.folder;
   node.master_addr = "127.0.0.1";
   node.master_port = attempt.master_port != 0 ? attempt.master_port : FreePort();
-  node.cpus = attempt.cpus;
   return node;
 }
 
 }  // namespace
 
 AttemptEnd LocalRunner::Run(const Attempt& attempt, RankLogs* logs) {
-  std::vector<GroupMember> members = MembersOf(RanksOf(attempt));
+  AttemptEnd end;
+  NodeRanks node = RanksOf(attempt);
+  auto cpus = CpusPerLocalRank(attempt.cpu_bind, node.ranks, AffinityCpus());
+  if (!cpus) {
+    end.cause = AttemptEnd::Cause::kCannotRun;
+    end.code = cpus.error().code;
+    end.message = cpus.error().message;
+    return end;
+  }
+  node.cpus = std::move(*cpus);
+  std::vector<GroupMember> members = MembersOf(node);
   for (size_t rank = 0; rank < members.size(); ++rank) {
     members[rank].log_fd = logs->FileOf(static_cast<int>(rank));
   }
   if (isatty(STDIN_FILENO) == 0) members[0].request.stdin_fd = STDIN_FILENO;  // a terminal stays ours
-  AttemptEnd end;
   LocalRun run(clock_, attempt, logs, &end);
   const int64_t oom_kills = KernelOomKills();
   const GroupEnd group = supervisor_.Run(&members, {}, &run, &run);

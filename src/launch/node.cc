@@ -13,8 +13,10 @@
 
 #include "base/text.h"
 #include "launch/link/messages.h"
+#include "launch/local_cpus.h"
 #include "launch/node_ranks.h"
 #include "launch/stacks.h"
+#include "sys/devices.h"
 #include "sys/free_port.h"
 #include "sys/oom.h"
 #include "sys/supervisor.h"
@@ -187,14 +189,26 @@ class NodeRun : public GroupObserver, public GroupCompanion {
   bool gone_ = false;      // the head
 };
 
+// What this host cannot do is told as the failure of its first rank.
+void Refuse(int rank, const Error& error, Channel* channel) {
+  const node_link::Ended ended{rank, ExitStatus(error.code), 0, true, false, error.message};
+  channel->Send(node_link::Encode(node_link::ToHead(ended)));
+  channel->Send(node_link::Encode(node_link::ToHead(node_link::NothingLeft{})));
+}
+
 Result<void> RunRanks(const node_link::Start& start, Channel* channel, const Clock& clock) {
   SupervisorTimes times;
   times.grace = start.grace_us;
   times.drain = kDrainUs;
   OC_TRY(supervisor, Supervisor::Make(clock, times, {.hangup_cancels = false, .second_kills = true}));
+  const auto cpus = CpusPerLocalRank(start.cpu_bind, start.ranks, AffinityCpus());
+  if (!cpus) {
+    Refuse(start.first_rank, cpus.error(), channel);
+    return {};
+  }
   std::vector<GroupMember> members =
       MembersOf({start.node_rank, start.first_rank, start.ranks, start.world_size, start.command, start.env,
-                 start.folder, start.master_addr, start.master_port, start.cpus});
+                 start.folder, start.master_addr, start.master_port, *cpus});
   NodeRun run(channel, clock, start.first_rank, start.ranks);
   for (size_t i = 0; i < members.size(); ++i) members[i].sink = run.SinkOf(i);
   run.Finish(supervisor->Run(&members, {}, &run, &run));

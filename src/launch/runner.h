@@ -23,7 +23,7 @@ struct Attempt {
   std::string folder;      // where the ranks start
   std::string log_folder;  // of this attempt; exists
   LaunchCommand launch;    // for srun and mpiexec
-  std::vector<std::vector<int>> cpus;    // local and ssh: processors of local rank i; empty: not bound
+  std::string cpu_bind;    // local and ssh: processors of each rank; "": not bound
   std::vector<std::string> ssh_options;  // words between `ssh` and the host
   std::string ssh_program = "ssh";
   std::string binary;               // this program's own file

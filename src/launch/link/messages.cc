@@ -36,13 +36,8 @@ std::string EncodeOne(const Start& m) {
   WriteBytes(&json, "folder", m.folder);
   WriteBytes(&json, "master_addr", m.master_addr);
   json.Field("master_port", m.master_port).Field("grace_us", m.grace_us);
-  json.Key("cpus").BeginArray();
-  for (const auto& cpus : m.cpus) {
-    json.BeginArray();
-    for (const int cpu : cpus) json.Int(cpu);
-    json.EndArray();
-  }
-  json.EndArray().EndObject();
+  WriteBytes(&json, "cpu_bind", m.cpu_bind);
+  json.EndObject();
   return Framed('S', &json);
 }
 
@@ -141,17 +136,6 @@ class Fields {
   FieldReader reader_;
 };
 
-void ReadCpus(FieldReader* reader, std::vector<std::vector<int>>* cpus) {
-  const nlohmann::json* lists = reader->Array("cpus");
-  if (lists == nullptr) return;
-  for (const auto& list : *lists) {
-    const nlohmann::json wrapped{{"cpus", list}};
-    FieldReader one(wrapped, kWhat);
-    one.Read("cpus", &cpus->emplace_back());
-    reader->Take(one.Check());
-  }
-}
-
 template <typename T>
 Result<T> Checked(FieldReader& reader, T message) {
   OC_TRY_VOID(reader.Check());
@@ -167,7 +151,7 @@ Result<ToNode> DecodeStart(Fields fields) {
   fields.Read("command", &m.command).Read("env", &m.env).Read("folder", &m.folder);
   fields.Read("master_addr", &m.master_addr).Port("master_port", &m.master_port);
   fields.Read("grace_us", &m.grace_us, 0, kAnyTime);
-  ReadCpus(&fields.reader(), &m.cpus);
+  fields.Read("cpu_bind", &m.cpu_bind);
   if (m.command.empty()) fields.reader().Bad("command", "command");
   if (m.first_rank + m.ranks > m.world_size) fields.reader().Bad("ranks", "part of the world");
   return Checked<ToNode>(fields.reader(), std::move(m));

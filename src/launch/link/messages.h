@@ -26,7 +26,7 @@ struct Start {
   std::string master_addr;
   int master_port = 0;
   int64_t grace_us = 10'000'000;
-  std::vector<std::vector<int>> cpus;  // of local rank i; empty: not bound
+  std::string cpu_bind;  // as --cpu-bind takes it; "": not bound
   bool operator==(const Start&) const = default;
 };
 struct Place {

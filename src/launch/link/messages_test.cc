@@ -28,8 +28,7 @@ Start AnyStart() {
   start.master_addr = *Bytes();
   start.master_port = *rc::gen::inRange(0, 65536);
   start.grace_us = *rc::gen::inRange<int64_t>(0, 1'000'000'000'000);
-  start.cpus = *rc::gen::container<std::vector<std::vector<int>>>(
-      rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 4096)));
+  start.cpu_bind = *Bytes();
   return start;
 }
 
@@ -79,7 +78,7 @@ TEST(Messages, WithValuesOutOfTheirRangeAreRefused) {
   }
   for (const std::string frame :
        {R"(S{"command":[]})", R"(S{"command":["x"],"ranks":2,"world_size":1})", R"(T{"grace_us":-1})",
-        R"(S{"command":["x"],"cpus":[1]})", R"(S{"command":["x"],"first_rank":16777217})"}) {
+        R"(S{"command":["x"],"cpu_bind":[1]})", R"(S{"command":["x"],"first_rank":16777217})"}) {
     EXPECT_FALSE(DecodeToNode(frame)) << frame;
   }
   EXPECT_FALSE(DecodeToHead(std::string_view("O\0\0\0\0", 5)));
@@ -92,7 +91,7 @@ TEST(Messages, DamagedAnywhereAreReadOrRefusedButNeverMoreThanThat) {
   Start start;
   start.command = {"python", "\xff\xfe"};
   start.env = {"A=1", "B=\x80"};
-  start.cpus = {{0, 1}, {2}};
+  start.cpu_bind = "list:0-1:2";
   const std::vector<std::string> frames = {
       Encode(ToNode(start)),   Encode(ToNode(Place{"n1", 1234})),
       Encode(ToHead(Hello{})), Encode(ToHead(Output{3, 2, "text"})),

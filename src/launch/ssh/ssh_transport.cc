@@ -239,7 +239,7 @@ Result<std::vector<std::string>> SshTransport::FirstFrames(const std::vector<nod
   start.env = attempt_.env;
   start.folder = attempt_.folder;
   start.grace_us = attempt_.grace_us;
-  start.cpus = attempt_.cpus;
+  start.cpu_bind = attempt_.cpu_bind;
   std::vector<std::string> frames;
   for (size_t i = 0; i < ways_.size(); ++i) {
     const PlannedHost& host = attempt_.plan.hosts[i];
