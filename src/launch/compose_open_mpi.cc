@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "launch/compose.h"
+#include "launch/launch_contact.h"
 
 namespace overcap {
 namespace {
@@ -38,7 +39,9 @@ Result<LaunchCommand> ComposeOpenMpi(const ComposeInputs& in) {
   if (request.as_root) command.argv.push_back("--allow-run-as-root");
   if (request.oversubscribe && request.launcher.major_version < 5) command.argv.push_back("--oversubscribe");
   for (const std::string& name : request.exported) command.argv.insert(command.argv.end(), {"-x", name});
-  command.argv.insert(command.argv.end(), {"-x", kPlanVariable});
+  for (const char* name : {kPlanVariable, kContactVariable, kKeyVariable}) {
+    command.argv.insert(command.argv.end(), {"-x", name});
+  }
   return command;
 }
 

@@ -196,14 +196,15 @@ TEST(ComposeOpenMpiTest, PassesVariablesByName) {
   EXPECT_EQ(Line(request),
             "mpiexec --np 8 --host n1:4,n2:4 --map-by ppr:4:node --rank-by slot --allow-run-as-root "
             "--oversubscribe "
-            "-x PATH -x LD_LIBRARY_PATH -x OVERCAP_LAUNCH_PLAN");
+            "-x PATH -x LD_LIBRARY_PATH -x OVERCAP_LAUNCH_PLAN -x OVERCAP_LAUNCH -x OVERCAP_LAUNCH_KEY");
 }
 
 TEST(ComposeOpenMpiTest, UnevenHostsHaveSlots) {
   LaunchRequest request = Request(Flavour::kOpenMpi, Plan({4, 2}));
   request.hostfile = "/logs/hostfile";
   EXPECT_EQ(Line(request),
-            "mpiexec --np 6 --hostfile /logs/hostfile --map-by slot --rank-by slot -x OVERCAP_LAUNCH_PLAN");
+            "mpiexec --np 6 --hostfile /logs/hostfile --map-by slot --rank-by slot -x OVERCAP_LAUNCH_PLAN -x "
+            "OVERCAP_LAUNCH -x OVERCAP_LAUNCH_KEY");
   EXPECT_EQ(ComposeLaunch(request)->hostfile_text, "n1 slots=4\nn2 slots=2\n");
 }
 
@@ -213,7 +214,7 @@ TEST(ComposeOpenMpiTest, VersionFiveHasOtherWords) {
   request.cpu_bind = "depth:2";
   EXPECT_EQ(Line(request),
             "mpiexec --np 4 --host n1:4 --map-by ppr:4:node:PE=2:OVERSUBSCRIBE --rank-by slot --bind-to "
-            "core:overload-allowed -x OVERCAP_LAUNCH_PLAN");
+            "core:overload-allowed -x OVERCAP_LAUNCH_PLAN -x OVERCAP_LAUNCH -x OVERCAP_LAUNCH_KEY");
 }
 
 TEST(ComposeOwnTest, NothingStandsBetweenUsAndLocalRanks) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -190,8 +191,9 @@ bool LauncherRun::Handle(Node* node, const std::string& frame) {
   if (const auto* stack = std::get_if<node_link::Stack>(&*message)) stacks_[stack->rank] = stack->text;
   if (const auto* note = std::get_if<node_link::Note>(&*message)) end_.notes.push_back(note->text);
   if (std::holds_alternative<node_link::NothingLeft>(*message)) {
-    node->finished = true;
-    Gone(node);
+    node->finished = true;  // it closes when it has ended itself
+    node->gone_us = now_us_;
+    shutdown(node->channel.WriteFd(), SHUT_WR);
   }
   return true;
 }
@@ -256,7 +258,7 @@ void LauncherRun::Gone(Node* node) {
 }
 
 void LauncherRun::SendTo(Node* node, const node_link::ToNode& message) {
-  if (node->Open() && node->said_hello) node->channel.Send(node_link::Encode(message));
+  if (node->Open() && node->said_hello && !node->finished) node->channel.Send(node_link::Encode(message));
 }
 
 void LauncherRun::SendAll(const node_link::ToNode& message) {

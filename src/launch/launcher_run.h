@@ -50,7 +50,7 @@ class LauncherRun {
     std::string host;  // as the plan calls it
     std::set<int> alive;
     int64_t gone_us = 0;
-    bool Open() const { return !gone; }
+    bool Open() const { return !gone; }  // also after its last word, until it has ended
   };
   enum class RankState { kSilent, kBegun, kEnded };
 
@@ -88,6 +88,7 @@ class LauncherRun {
   void DriveStop();
   void EndLauncher(int64_t from_us);
   int64_t PatienceUs() const;
+  void SweepLauncher();
   void Finish();
   void FinishWithoutLinks();
   std::vector<LauncherFinding> AllFindings() const;

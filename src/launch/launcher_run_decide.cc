@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <csignal>
 #include <limits>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "launch/launcher_run.h"
+#include "sys/posix_files.h"
+#include "sys/proc_table.h"
 
 namespace overcap {
 namespace {
@@ -21,13 +24,22 @@ constexpr int64_t kSrunExitUs = 15'000'000;     // for one that also waits for t
 constexpr int64_t kLauncherTermUs = 2'000'000;  // between its TERM and KILL
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr size_t kShownLines = 8;
+constexpr int64_t kSweepTermUs = 300'000;
 constexpr int kAbortLines = 5;
 constexpr int kMostLogsRead = 1024;
+
+// It has the environment that its first rank had, and ends by itself.
+bool IsNodeProcess(pid_t pid) {
+  return PosixFiles().Read(StrCat("/proc/", pid, "/comm")).value_or("") == "overcap-watch\n";
+}
 
 }  // namespace
 
 void LauncherRun::Decide() {
   DecidePlace();
+  for (const auto& node : nodes_) {
+    if (node->Open() && node->finished && now_us_ >= node->gone_us + kPartUs) Gone(node.get());
+  }
   if (launcher_.RanksSpeakThroughIt()) launcher_.ShowErrors();
   if (stop_us_ == 0) LookForFailure();
   if (stop_us_ == 0) LookForBadHosts();
@@ -136,7 +148,7 @@ void LauncherRun::DriveStop() {
 // How long a launcher whose ranks are gone may take to end by itself; it may still say who failed.
 int64_t LauncherRun::PatienceUs() const {
   if (end_.cause == Cause::kDone && ProgramName() == "srun") return kSrunExitUs;
-  return end_.cause == Cause::kDone || end_.cause == Cause::kRankFailed ? kLauncherExitUs : 0;
+  return end_.cause == Cause::kHostFailed || end_.cause == Cause::kCannotRun ? 0 : kLauncherExitUs;
 }
 
 // TERM at `from_us`, KILL a while later.
@@ -194,9 +206,25 @@ std::vector<LauncherFinding> LauncherRun::AllFindings() const {
   return findings;
 }
 
+// What a launcher that was ended leaves behind on this host: its ssh to the others, its own node processes.
+void LauncherRun::SweepLauncher() {
+  const std::string entry = StrCat(kContactVariable, "=", EncodeContact(contact_));
+  const int64_t term_us = clock_.MonotonicUs() + kSweepTermUs, kill_us = term_us + kSweepTermUs;
+  for (int64_t now = 0; (now = clock_.MonotonicUs()) < kill_us + kSweepTermUs;) {
+    std::vector<pid_t> left = ProcessesWithEnvironment(entry);
+    std::erase_if(left, [](pid_t pid) { return pid == getpid() || IsNodeProcess(pid); });
+    if (left.empty()) return;
+    for (const pid_t pid : left) {
+      if (now >= term_us) kill(pid, now >= kill_us ? SIGKILL : SIGTERM);
+    }
+    poll(nullptr, 0, 10);
+  }
+}
+
 // The last word: what the launcher knows counts now, too.
 void LauncherRun::Finish() {
   launcher_.CloseOutput();
+  if (launcher_killed_) SweepLauncher();
   const std::optional<ProcessEnd> launcher = launcher_killed_ ? std::nullopt : launcher_.end();
   if (end_.cause == Cause::kDone || end_.cause == Cause::kRankFailed || end_.cause == Cause::kCannotRun) {
     end_.first = failures_.Choose(AllFindings(), launcher);

@@ -409,24 +409,19 @@ class WatchNode {
   // Output that the head has had no room for yet.
   bool OutputWaits() const { return head_ && OutputOpen() && head_->Pending() >= kBacklogBytes; }
 
-  // The last word, and not a byte of it lost: the head closes first.
+  // The last word, and not a byte of it lost: the head says goodbye when it has all, and sees by the closed
+  // connection that this process is gone.
   void Part() {
     listener_.Reset();
     if (!head_ || head_gone_) return;
     for (const auto& rank : ranks_) Pump(rank.get(), 64);
     head_->Send(node_link::Encode(node_link::NothingLeft{}));
-    bool told = false;
-    for (int64_t until = kNever;;) {
+    for (int64_t until = kNever; clock_.MonotonicUs() < until;) {
       if (!head_->Flush()) return;
-      if (head_->Pending() == 0 && !told) {
-        told = true;
-        shutdown(head_->WriteFd(), SHUT_WR);
-        until = clock_.MonotonicUs() + request_.times.part;
-      }
+      const bool told = head_->Pending() == 0;
+      if (told && until == kNever) until = clock_.MonotonicUs() + request_.times.part;
       pollfd entry{head_->ReadFd(), static_cast<short>(told ? POLLIN : POLLIN | POLLOUT), 0};
-      const int64_t left = told ? (until - clock_.MonotonicUs()) / 1000 : 60'000;
-      if (told && left <= 0) return;
-      poll(&entry, 1, static_cast<int>(left));
+      poll(&entry, 1, 1000);
       if (!head_->Read()) return;
     }
   }
