@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "control/config.h"
+#include "control/this_machine.h"
 #include "launch/detect.h"
 #include "launch/host_file.h"
 #include "model/gpu_type.h"
@@ -41,6 +42,20 @@ void AddDeclared(const Config& config, DetectInputs* inputs) {
   }
 }
 
+// Starting NVML takes longer than starting ranks: outside of a job, where nobody takes devices away, what was
+// found at this boot still holds.
+ProbedGpus ProbeOnce(const LaunchWorld& world, Programs& programs) {
+  const bool in_job = world.variables.Has("SLURM_JOB_ID") || world.variables.Has("PBS_JOBID");
+  if (in_job) return ProbeGpus(programs);
+  const Machine machine = ThisMachine({}, world.root, false);
+  if (machine.gpus.empty()) return ProbeGpus(programs);  // there are other makers
+  ProbedGpus probed;
+  probed.count = static_cast<int>(machine.gpus.size());
+  probed.type = machine.gpus.front().type;
+  probed.how = "nvml";
+  return probed;
+}
+
 }  // namespace
 
 Result<Here> DetectHere(const LaunchWorld& world, const std::string& hostfile) {
@@ -53,7 +68,7 @@ Result<Here> DetectHere(const LaunchWorld& world, const std::string& hostfile) {
   DetectInputs inputs{.variables = world.variables,
                       .programs = programs,
                       .files = files,
-                      .probe_gpus = [&programs] { return ProbeGpus(programs); },
+                      .probe_gpus = [&] { return ProbeOnce(world, programs); },
                       .this_host = host,
                       .user = world.user,
                       .state_folder = world.root};

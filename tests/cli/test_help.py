@@ -7,7 +7,7 @@ import subprocess
 
 from overcap_rig import Rig, main
 
-VERBS = ("submit", "query", "ls", "logs", "wait", "abort", "resubmit", "hold", "release", "exec", "rm", "gc", "init",
+VERBS = ("submit", "launch", "launches", "rank", "env", "query", "ls", "logs", "wait", "abort", "resubmit", "hold", "release", "exec", "rm", "gc", "init",
          "doctor", "config show", "daemon status", "daemon stop", "shell-init")
 
 
