@@ -80,6 +80,7 @@ class LauncherRun {
   void Decide();
   void DecidePlace();
   void LookForFailure();
+  bool FindBadHosts();
   void LookForBadHosts();
   void LookForLostNodes();
   void LookForSilence();

@@ -66,7 +66,7 @@ void LauncherRun::LookForFailure() {
   if (failures_.Certain(launcher_.words().findings())) BeginStop(Cause::kRankFailed, attempt_.grace_us);
 }
 
-void LauncherRun::LookForBadHosts() {
+bool LauncherRun::FindBadHosts() {
   for (const LauncherFinding& finding : launcher_.words().findings()) {
     if (!finding.host_failed) continue;
     const std::string name = PlanNameOf(finding.host);
@@ -76,7 +76,11 @@ void LauncherRun::LookForBadHosts() {
   }
   std::sort(end_.bad_hosts.begin(), end_.bad_hosts.end());
   end_.bad_hosts.erase(std::unique(end_.bad_hosts.begin(), end_.bad_hosts.end()), end_.bad_hosts.end());
-  if (!end_.bad_hosts.empty()) BeginStop(Cause::kHostFailed, attempt_.grace_us);
+  return !end_.bad_hosts.empty();
+}
+
+void LauncherRun::LookForBadHosts() {
+  if (FindBadHosts()) BeginStop(Cause::kHostFailed, attempt_.grace_us);
 }
 
 // A host whose node process is gone while ranks of it live: nobody can tell about them any more.
@@ -229,6 +233,12 @@ void LauncherRun::Finish() {
   if (end_.cause == Cause::kDone || end_.cause == Cause::kRankFailed || end_.cause == Cause::kCannotRun) {
     end_.first = failures_.Choose(AllFindings(), launcher);
     if (end_.first) end_.cause = Cause::kRankFailed;
+    // A scheduler that has lost a host kills the ranks of the others: these are not to blame.
+    const int signal = end_.first ? end_.first->end.signal : 0;
+    if ((signal == SIGKILL || signal == SIGTERM) && FindBadHosts()) {
+      end_.cause = Cause::kHostFailed;
+      end_.first.reset();
+    }
     if (end_.first && end_.first->host.empty() && end_.first->rank < attempt_.plan.world_size) {
       end_.first->host = attempt_.plan.hosts[attempt_.plan.HostOf(end_.first->rank)].name;
     }

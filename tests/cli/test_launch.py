@@ -257,6 +257,13 @@ for n in range(50):
         for rank in range(2):
             self.assertTrue(self.rank_log(rank).endswith(b"20000\nlast\n"))
 
+    def test_streams_that_the_caller_has_closed_do_no_harm(self):
+        command = [str(self.binary), "launch", "-n", "2", *shell("echo out; echo err >&2; cat")]
+        process = subprocess.Popen(shell('exec "$@" <&- >&- 2>&-', *command), env=self.env, cwd=self.project)
+        self.assertEqual(process.wait(30), 0)
+        for rank in range(2):
+            self.assertEqual(sorted(self.rank_log(rank).splitlines()), [b"err", b"out"])
+
     def test_a_terminal_that_does_not_read_does_not_hold_up_the_ranks(self):
         process = self.start("launch", "-n", "2", *shell('seq 1 200000; touch "$FACTS/through-$RANK"'))
         self.until(lambda: all((self.facts / f"through-{rank}").exists() for rank in range(2)), "ranks to end")

@@ -163,8 +163,33 @@ class Ends(SlurmRig):
         out, err = process.communicate(timeout=60)
         self.assertLess(time.monotonic() - began, 40)
         self.assertNotEqual(process.returncode, 0, err)
-        self.assertIn(b"n2", err)
+        self.assertRegex(err, rb"overcap: .*n2")
+        (attempt,) = self.result_of()["attempts"]
+        self.assertEqual((attempt["cause"], attempt["bad_hosts"]), ("host_failed", ["n2"]))
         wait_until(lambda: not self.processes(), "all of it to be gone", 15)
+
+    def test_a_spare_node_takes_the_place_of_one_that_died(self):
+        script = f'{TELL_PLACE}; if [ -e "$FACTS/second" ]; then exit 0; fi; {STAY}'
+        process = self.popen_in(["-N3", "--no-kill", "-w", "n1,n2,n3"], "--spare-nodes", "1", "--retries", "2",
+                                *shell(script), ranks=2)
+        self.assert_places([("n1", 1), ("n2", 1)])
+        for path in self.facts.glob("place-*"):
+            path.unlink()
+        (self.facts / "second").touch()
+        self.kill_node("n2")
+        out, err = process.communicate(timeout=90)
+        self.assertEqual(process.returncode, 0, err)
+        self.assert_places([("n1", 1), ("n3", 1)])
+        self.assertEqual([one["cause"] for one in self.result_of()["attempts"]][-1], "done")
+        wait_until(lambda: not self.processes(), "all of it to be gone", 15)
+
+    def test_unequal_gpus_give_unequal_ranks(self):
+        with SlurmCluster(nodes=2, gpus=[1, 3]) as slurm:
+            self.env.update({name: slurm.environment[name] for name in ("SLURM_CONF", "PATH")})
+            argv = ["salloc", "--quiet", "-N2", "--gpus=4", str(BINARY), "launch", *shell(TELL_PLACE)]
+            done = self.done(slurm.run(argv, env=self.env, cwd=self.project, text=False))
+            self.assertEqual(done.status, 0, str(done))
+        self.assert_places([("n1", 1), ("n2", 3)])
 
     def test_interrupt_stops_all_ranks(self):
         script = f"{TELL_PLACE}; {STAY}"
