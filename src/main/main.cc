@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <memory>
 #include <string>
 #include <unistd.h>
@@ -72,13 +71,6 @@ int RunCli(const std::vector<std::string>& words, cli::Output& out) {
   return cli::RunCommandLine(words, commands, world);
 }
 
-// A stream that the caller has closed would become the first file that is opened, and be written to.
-void OpenClosedStreams() {
-  for (int fd = 0; fd < 3; ++fd) {
-    if (fcntl(fd, F_GETFD) < 0) (void)open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
-  }
-}
-
 }  // namespace
 }  // namespace overcap
 
@@ -88,7 +80,6 @@ int main(int argc, char** argv) {
     constexpr std::string_view kText = "overcap " OVERCAP_VERSION "\n";
     return write(STDOUT_FILENO, kText.data(), kText.size()) == static_cast<ssize_t>(kText.size()) ? 0 : 1;
   }
-  overcap::OpenClosedStreams();
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   overcap::cli::Output out(stdout, stderr, overcap::cli::DetectTerminal());
   if (!words.empty() && words[0] == "agent") return overcap::RunAgentProcess(words, out);
