@@ -82,7 +82,7 @@ class Golden(Composed):
         for args, words in ((("--launcher", "foo"), ("unknown launcher 'foo'",)),
                             (("--launcher", "srum"), ("did you mean 'srun'",)),
                             (("--launcher", self.fake("strange", "who knows")), ("who knows",)),
-                            (("--launcher", "local", "--cpu-bind", "numa"), ("numa", "local")),
+                            (("--launcher", "local", "--cpu-bind", "sockets"), ("sockets", "local")),
                             (("--cpu-bind", "sideways"), ("sideways",))):
             with self.subTest(args):
                 self.refused("launch", "--dry-run", *args, "true", says=words)

@@ -139,8 +139,6 @@ class Torch(Rig):
         return found
 
     def overcap_words(self, verb, *words):
-        if self.overcap(verb, "--help").status != 0:
-            self.skipTest(f"NOT TESTED: {self.binary} has no '{verb}'")
         return [str(self.binary), verb, *words]
 
     def first_on_path(self, flavour):
@@ -148,7 +146,10 @@ class Torch(Rig):
         folder = self.root / "bin"
         folder.mkdir()
         for name in ("mpirun", "mpiexec"):
-            (folder / name).symlink_to(self.mpirun(flavour).replace("mpirun", name))
+            # No link: Hydra looks for its proxy beside the name it was called by.
+            program = self.mpirun(flavour).replace("mpirun", name)
+            (folder / name).write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+            (folder / name).chmod(0o755)
         self.env["PATH"] = f"{folder}:{self.env['PATH']}"
 
 
