@@ -23,6 +23,9 @@ struct Rank {
     EXPECT_EQ(0, pipe2(err_ends, O_CLOEXEC));
     pid = fork();
     if (pid == 0) {
+      sigset_t none;  // other tests of this process may have blocked signals
+      sigemptyset(&none);
+      sigprocmask(SIG_SETMASK, &none, nullptr);
       dup2(out_ends[1], 1);
       dup2(err_ends[1], 2);
       body();
@@ -42,11 +45,13 @@ struct Rank {
 
 WatchedRank::End EndOf(WatchedRank* rank) {
   const PosixClock clock;
-  for (;;) {
+  for (const int64_t until = clock.MonotonicUs() + 10'000'000; clock.MonotonicUs() < until;) {
     pollfd entry{rank->pidfd(), POLLIN, 0};
     poll(&entry, 1, 10);
     if (const auto end = rank->CheckEnd(clock.MonotonicUs())) return *end;
   }
+  ADD_FAILURE() << "it does not end";
+  return {};
 }
 
 TEST(WatchedRank, TellsHowItEndedOnce) {
