@@ -58,7 +58,7 @@ std::string EndLine(const AttemptEnd& end, int64_t idle_us) {
     case Cause::kDone:
       return "";
     case Cause::kRankFailed:
-      return end.first ? RankLine(*end.first) : end.message;
+      return end.first && end.first->rank >= 0 ? RankLine(*end.first) : end.message;
     case Cause::kIdle:
       return StrCat("no rank has written anything for ", FormatElapsed(idle_us), ": all were stopped");
     case Cause::kCancelled:

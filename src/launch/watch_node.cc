@@ -18,6 +18,7 @@
 #include "launch/head_search.h"
 #include "launch/link/channel.h"
 #include "launch/link/messages.h"
+#include "launch/rank_family.h"
 #include "launch/rank_packets.h"
 #include "launch/stacks.h"
 #include "launch/watched_rank.h"
@@ -328,45 +329,15 @@ class WatchNode {
       case StopLadder::Step::kWait:
         break;
       case StopLadder::Step::kTerm:
-        SignalAll(SIGTERM);
+        SignalFamily(ranks_, tag_, SIGTERM);
         break;
       case StopLadder::Step::kKill:
-        SignalAll(SIGKILL);
+        SignalFamily(ranks_, tag_, SIGKILL);
         break;
       case StopLadder::Step::kGiveUp:
         GiveUp();
         break;
     }
-  }
-
-  // Ranks with their groups, and whatever else they began that is in none of these.
-  void SignalAll(int sig) {
-    std::vector<pid_t> groups;
-    for (const auto& rank : ranks_) {
-      if (const auto group = rank->Group()) groups.push_back(*group);
-    }
-    const std::vector<pid_t> others = Others();
-    for (const auto& rank : ranks_) rank->Signal(sig);
-    for (const pid_t pid : others) {
-      if (std::find(groups.begin(), groups.end(), getpgid(pid)) == groups.end()) kill(pid, sig);
-    }
-  }
-
-  // Processes that ranks have begun, the ranks apart.
-  std::vector<pid_t> Others() const {
-    std::vector<pid_t> pids = ProcessesWithEnvironment(tag_);
-    for (const auto& rank : ranks_) {
-      if (!rank->alive()) continue;
-      for (const pid_t child : LikelyChildrenOf(rank->pid())) pids.push_back(child);
-    }
-    std::sort(pids.begin(), pids.end());
-    pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
-    std::erase_if(pids, [this](pid_t pid) {
-      return pid == getpid() || std::any_of(ranks_.begin(), ranks_.end(), [pid](const auto& rank) {
-               return rank->alive() && rank->pid() == pid;
-             });
-    });
-    return pids;
   }
 
   void GiveUp() {
@@ -381,7 +352,7 @@ class WatchNode {
   void Sweep() {
     if (AnyAlive() || !EverybodyCame() || swept_ || alone_ || (!head_ && !stopping_)) return;
     if (now_us_ < sweep_at_us_ && sweep_at_us_ != kNever) return;
-    const bool left = !Others().empty();
+    const bool left = !BegunBy(ranks_, tag_).empty();
     if (!left && !OutputOpen()) return Swept();
     if (gave_up_) return Swept();
     if (!left && now_us_ >= last_death_us_ + request_.times.linger) return Swept();
