@@ -220,7 +220,7 @@ TEST(ComposeOpenMpiTest, VersionFiveHasOtherWords) {
 TEST(ComposeOwnTest, NothingStandsBetweenUsAndLocalRanks) {
   EXPECT_TRUE(ComposeLaunch(Request(Flavour::kLocal, Plan({4})))->argv.empty());
   LaunchRequest request = Request(Flavour::kLocal, Plan({4}));
-  request.cpu_bind = "numa";
+  request.cpu_bind = "sockets";
   EXPECT_FALSE(ComposeLaunch(request));
 }
 
