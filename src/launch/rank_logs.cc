@@ -8,18 +8,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
 #include "base/text.h"
+#include "launch/own_streams.h"
 #include "sys/fd.h"
 
 namespace overcap {
 namespace {
 
 constexpr int64_t kTimesStepUs = 1000;      // pieces that come closer together share a line of the times
-constexpr size_t kPipeChunk = 4096;         // PIPE_BUF: what a pipe that polls writable takes without waiting
 constexpr size_t kFileChunk = 256 << 10;    // for a terminal output that is a file
 constexpr int64_t kLongestLine = 64 << 10;  // a longer one is shown in pieces
 constexpr int64_t kTailBytes = 64 << 10;    // how far back the last lines are looked for
@@ -43,11 +42,6 @@ struct RankLog {
   std::deque<Piece> to_show;
 };
 
-bool IsRegularFile(int fd) {
-  struct stat status {};
-  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-}
-
 }  // namespace
 
 struct RankLogs::Impl {
@@ -55,11 +49,9 @@ struct RankLogs::Impl {
   std::vector<RankLog> ranks;
   std::string problem;
   int64_t last_output_us = 0;
-  bool broken[3] = {};  // nobody reads our stdout or stderr any more
-  bool to_file[3] = {};
+  OwnStreams streams;
   size_t next = 0;  // whose turn it is to be shown
   std::vector<char> buffer;
-  std::function<bool()> give_up;  // asked while a write has to wait
 
   bool Shows(size_t rank) const { return tee == Tee::kAll || (tee == Tee::kRank0 && rank == 0); }
 
@@ -97,17 +89,15 @@ struct RankLogs::Impl {
     if (log.to_show.empty()) return {};
     const Piece& piece = log.to_show.front();
     const bool lines = tee == Tee::kAll;
-    const size_t chunk = lines ? kLongestLine : (to_file[piece.stream] ? kFileChunk : kPipeChunk);
+    const size_t chunk =
+        lines ? kLongestLine : (streams.IsFile(piece.stream) ? kFileChunk : OwnStreams::kChunk);
     const size_t want = std::min<int64_t>(piece.end - log.shown, static_cast<int64_t>(chunk));
     buffer.resize(std::max(buffer.size(), want));
     const ssize_t got = pread(log.file.Get(), buffer.data(), want, log.shown);
     if (got <= 0) return {};
     const std::string_view text(buffer.data(), got);
     if (!lines) return text;
-    // As many lines as a pipe takes at once; a longer line has to wait for its reader.
-    size_t newline = to_file[piece.stream] ? text.npos : text.rfind('\n', kPipeChunk / 2);
-    if (newline == text.npos) newline = text.rfind('\n');
-    if (newline != text.npos) return text.substr(0, newline + 1);
+    if (const size_t newline = text.rfind('\n'); newline != text.npos) return text.substr(0, newline + 1);
     const bool no_more = rest || log.to_show.size() > 1 || text.size() >= static_cast<size_t>(kLongestLine);
     return no_more ? text : std::string_view();
   }
@@ -125,47 +115,29 @@ struct RankLogs::Impl {
     return out;
   }
 
-  static bool WouldWait(int fd, int for_ms = 0) {
-    pollfd one{fd, POLLOUT, 0};
-    return poll(&one, 1, for_ms) <= 0;
-  }
-
-  // A pipe that polls writable takes kPipeChunk bytes without waiting.
-  void WriteAll(int fd, std::string_view text) {
-    while (!text.empty() && !broken[fd]) {
-      if (!to_file[fd] && WouldWait(fd, kGiveUpStepMs)) {
-        broken[fd] = give_up && give_up();
-        continue;
-      }
-      const ssize_t done =
-          write(fd, text.data(), to_file[fd] ? text.size() : std::min(text.size(), kPipeChunk));
-      if (done >= 0) text.remove_prefix(done);
-      if (done < 0 && errno != EINTR && errno != EAGAIN) broken[fd] = true;
-    }
-  }
-
   // True when it has shown something.
   bool ShowSome(size_t rank, bool rest) {
     RankLog& log = ranks[rank];
-    const std::string_view text = NextToShow(log, rest);
-    if (text.empty()) return false;
-    const int stream = log.to_show.front().stream;
-    log.shown += static_cast<int64_t>(text.size());
-    if (log.shown >= log.to_show.front().end) log.to_show.pop_front();
+    if (log.to_show.empty() || !streams.Ready(log.to_show.front().stream)) return false;
+    const auto [end, stream] = log.to_show.front();
+    const bool broken = streams.Broken(stream);
+    const std::string_view text = broken ? std::string_view() : NextToShow(log, rest);
+    if (text.empty() && !broken) return false;
+    log.shown = broken ? end : log.shown + static_cast<int64_t>(text.size());
+    if (log.shown >= end) log.to_show.pop_front();
     if (tee == Tee::kAll) {
-      WriteAll(stream, WithPrefix(rank, text));
+      streams.Put(stream, WithPrefix(rank, text));
     } else {
-      WriteAll(stream, text);
+      streams.Put(stream, text);
     }
     return true;
   }
 
   void ShowWhile(bool rest) {
+    streams.Flush();
     for (size_t idle = 0; idle < ranks.size(); ++next) {
       next %= ranks.size();
-      const RankLog& log = ranks[next];
-      const bool waits = !rest && !log.to_show.empty() && WouldWait(log.to_show.front().stream);
-      idle = !waits && ShowSome(next, rest) ? 0 : idle + 1;
+      idle = ShowSome(next, rest) ? 0 : idle + 1;
     }
   }
 };
@@ -173,7 +145,6 @@ struct RankLogs::Impl {
 Result<RankLogs> RankLogs::Make(const std::string& folder, int ranks, Tee tee) {
   RankLogs logs(new Impl);
   logs.impl_->tee = tee;
-  for (int stream = 1; stream <= 2; ++stream) logs.impl_->to_file[stream] = IsRegularFile(stream);
   logs.impl_->ranks.resize(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
     RankLog& log = logs.impl_->ranks[rank];
@@ -220,14 +191,8 @@ void RankLogs::Write(int rank, int stream, std::string_view bytes, int64_t now_u
 }
 
 bool RankLogs::WantsToShow(std::vector<pollfd>* fds) const {
-  bool wants[3] = {};
-  for (const RankLog& log : impl_->ranks) {
-    if (!log.to_show.empty()) wants[log.to_show.front().stream] = true;
-  }
-  for (int stream = 1; stream <= 2; ++stream) {
-    if (wants[stream] && Impl::WouldWait(stream)) fds->push_back({stream, POLLOUT, 0});
-  }
-  return wants[1] || wants[2];
+  impl_->streams.AddFds(fds);
+  return impl_->streams.Waits();
 }
 
 void RankLogs::Show() {
@@ -235,9 +200,9 @@ void RankLogs::Show() {
 }
 
 void RankLogs::ShowRest(const std::function<bool()>& give_up) {
-  impl_->give_up = give_up;
-  impl_->ShowWhile(true);
-  impl_->give_up = nullptr;
+  for (impl_->ShowWhile(true); impl_->streams.Waits(); impl_->ShowWhile(true)) {
+    if (!impl_->streams.WaitUntilTaken(kGiveUpStepMs) && give_up()) impl_->streams.GiveUp();
+  }
 }
 
 int64_t RankLogs::LastOutputUs() const {

@@ -31,8 +31,8 @@ class RankLogs {
   // For output that comes over a connection. A full disk drops it (Problem() says so), it never waits.
   void Write(int rank, int stream, std::string_view bytes, int64_t now_us);
 
-  // The terminal may be slow; logs never wait for it. While something is to be shown, WantsToShow() gives
-  // what to poll for, and Show() writes as much as goes without waiting. ShowRest() writes all that is left,
+  // The terminal may be slow; logs never wait for it. Show() writes as much as goes without waiting; when
+  // that was not all, WantsToShow() is true and gives what to poll for. ShowRest() writes all that is left,
   // waiting as long as give_up() is false.
   bool WantsToShow(std::vector<pollfd>* fds) const;
   void Show();

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -118,6 +119,74 @@ TEST(RankLogs, AReaderThatDoesNotReadStopsNothing) {
     return StrCat(static_cast<int>(wants), " ", fds.size(), " ", Read(logs->PathOf(0)).size());
   });
   EXPECT_EQ(story, "1 1 1000000");
+}
+
+// A line longer than the pipe, and short lines that their prefixes make longer than it.
+TEST(RankLogs, AReaderThatDoesNotReadStopsNothingWhenAllRanksAreShown) {
+  const TempFolder folder;
+  const std::string story = InChild([&] {
+    int ends[2];
+    if (pipe2(ends, 0) != 0) return std::string("no pipe");
+    dup2(ends[1], 1);
+    auto logs = RankLogs::Make(folder.Path(), 2, Tee::kAll);
+    std::string lines;
+    for (int i = 0; i < 10'000; ++i) lines += "y\n";
+    for (int i = 0; i < 20; ++i) {
+      logs->Write(0, 1, std::string(60'000, 'x') + "\n", 1);
+      logs->Write(1, 1, lines, 1);
+      logs->Show();
+    }
+    std::vector<pollfd> fds;
+    const bool wants = logs->WantsToShow(&fds);
+    logs->ShowRest([] { return true; });
+    return StrCat(static_cast<int>(wants), " ", fds.size(), " ", Read(logs->PathOf(0)).size());
+  });
+  EXPECT_EQ(story, "1 1 1200020");
+}
+
+// It may have read between the look at it and the wait for it: then nothing else would wake us.
+TEST(RankLogs, SomethingThatIsNotShownYetIsWaitedForEvenWhenTheReaderHasJustRead) {
+  const TempFolder folder;
+  const std::string story = InChild([&] {
+    int ends[2];
+    if (pipe2(ends, 0) != 0) return std::string("no pipe");
+    dup2(ends[1], 1);
+    auto logs = RankLogs::Make(folder.Path(), 1, Tee::kRank0);
+    logs->Write(0, 1, std::string(100'000, 'x'), 1);
+    logs->Show();
+    std::string taken(1 << 20, '\0');
+    const ssize_t first = read(ends[0], taken.data(), taken.size());
+    std::vector<pollfd> fds;
+    const bool wants = logs->WantsToShow(&fds);
+    logs->Show();
+    const ssize_t second = read(ends[0], taken.data(), taken.size());
+    std::vector<pollfd> after;
+    const bool wants_after = logs->WantsToShow(&after);
+    return StrCat(first + second, " ", static_cast<int>(wants), fds.size(), " ",
+                  static_cast<int>(wants_after), after.size());
+  });
+  EXPECT_EQ(story, "100000 11 00");
+}
+
+// A terminal polls writable as soon as it takes one byte.
+TEST(RankLogs, ATerminalThatNobodyReadsStopsNothing) {
+  const TempFolder folder;
+  const std::string story = InChild([&] {
+    const Fd terminal(posix_openpt(O_RDWR | O_NOCTTY));
+    if (!terminal || grantpt(terminal.Get()) != 0 || unlockpt(terminal.Get()) != 0)
+      return std::string("no pty");
+    const Fd end(open(ptsname(terminal.Get()), O_RDWR | O_NOCTTY));
+    dup2(end.Get(), 1);
+    auto logs = RankLogs::Make(folder.Path(), 1, Tee::kRank0);
+    alarm(20);
+    for (int i = 0; i < 100; ++i) {
+      logs->Write(0, 1, std::string(3'001, 'x') + "\n", 1);
+      logs->Show();
+    }
+    logs->ShowRest([] { return true; });
+    return Read(logs->PathOf(0)).size() == 300'200 ? std::string("kept") : std::string("lost");
+  });
+  EXPECT_EQ(story, "kept");
 }
 
 TEST(RankLogs, AFullDiskDropsOutputAndSaysSo) {
