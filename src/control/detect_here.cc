@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/detect_here.h"
 
-#include <climits>
-#include <unistd.h>
-
 #include "control/config.h"
 #include "control/this_machine.h"
 #include "launch/detect.h"
 #include "launch/host_file.h"
 #include "model/gpu_type.h"
+#include "sys/own_host_name.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
 namespace {
-
-std::string HostName() {
-  char name[HOST_NAME_MAX + 1] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
 
 void AddSite(const std::optional<SiteFacts>& site, DetectInputs* inputs) {
   if (!site) return;
@@ -60,7 +52,7 @@ ProbedGpus ProbeOnce(const LaunchWorld& world, Programs& programs) {
 
 Result<Here> DetectHere(const LaunchWorld& world, const std::string& hostfile) {
   Here here;
-  const std::string host = HostName();
+  const std::string host = OwnHostName();
   OC_TRY(site, FindSite(host, world.variables, DefaultSitePlaces(world.variables)));
   here.site = std::move(site);
   RealPrograms programs(world.variables);

@@ -14,9 +14,8 @@
 #include "sys/posix_files.h"
 
 namespace overcap {
-namespace {
 
-void WriteHosts(const RankPlan& plan, JsonWriter* out) {
+void WritePlan(const RankPlan& plan, JsonWriter* out) {
   out->Key("hosts").BeginArray();
   for (const PlannedHost& host : plan.hosts) {
     out->BeginObject()
@@ -30,6 +29,8 @@ void WriteHosts(const RankPlan& plan, JsonWriter* out) {
   for (const AllocatedHost& host : plan.spares) out->String(host.name);
   out->EndArray();
 }
+
+namespace {
 
 void WriteAttempt(const AttemptRecord& record, JsonWriter* out) {
   const AttemptEnd& end = record.end;
@@ -90,7 +91,7 @@ std::string LaunchFactsJson(const LaunchFacts& facts) {
   out.Field("launcher", FlavourName(facts.launcher.flavour)).Key("launch_command").BeginArray();
   for (const std::string& word : facts.launch_command) WriteBytes(&out, word);
   out.EndArray().Field("world_size", facts.plan.world_size);
-  WriteHosts(facts.plan, &out);
+  WritePlan(facts.plan, &out);
   out.Field("scheduler", SchedulerName(facts.allocation.scheduler))
       .Field("job_id", facts.allocation.job_id)
       .Field("started_us", facts.started_us)

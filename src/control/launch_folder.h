@@ -13,6 +13,8 @@
 
 namespace overcap {
 
+class JsonWriter;
+
 // "20261115-081205-3fa9c1": UTC and six random hex digits.
 std::string MakeLaunchId(int64_t unix_us, uint32_t random);
 
@@ -34,6 +36,7 @@ struct AttemptRecord {
   int64_t started_us = 0, ended_us = 0;
 };
 
+void WritePlan(const RankPlan& plan, JsonWriter* out);  // fields "hosts" and "spares"
 std::string LaunchFactsJson(const LaunchFacts& facts);
 std::string LaunchResultJson(int exit_status, const std::vector<AttemptRecord>& attempts);
 

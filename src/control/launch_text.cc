@@ -2,6 +2,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "control/launch.h"
+#include "control/launch_folder.h"
 #include "model/json_fields.h"
 
 namespace overcap {
@@ -43,20 +44,9 @@ std::string LaunchJson(const PreparedLaunch& prepared, const LaunchOptions& opti
   out.BeginObject()
       .Field("launcher", FlavourName(prepared.launcher.flavour))
       .Field("reason", prepared.launcher.reason)
-      .Field("world_size", prepared.plan.world_size)
-      .Key("hosts")
-      .BeginArray();
-  for (const PlannedHost& host : prepared.plan.hosts) {
-    out.BeginObject()
-        .Field("name", host.name)
-        .Field("first_rank", host.first_rank)
-        .Field("ranks", host.ranks)
-        .Field("gpus", host.gpus)
-        .EndObject();
-  }
-  out.EndArray().Key("spares").BeginArray();
-  for (const AllocatedHost& host : prepared.plan.spares) out.String(host.name);
-  out.EndArray().Key("command").BeginArray();
+      .Field("world_size", prepared.plan.world_size);
+  WritePlan(prepared.plan, &out);
+  out.Key("command").BeginArray();
   for (const std::string& word : options.command) WriteBytes(&out, word);
   out.EndArray().Key("launch_command").BeginArray();
   for (const std::string& word : prepared.command.argv) WriteBytes(&out, word);

@@ -65,10 +65,6 @@ bool PlanIsAsked(const LaunchOptions& options) {
          !options.hostfile.empty();
 }
 
-bool IsHere(std::string_view host, std::string_view this_host) {
-  return host == "localhost" || host == "127.0.0.1" || host == "::1" || SameHost(host, this_host);
-}
-
 Result<Launcher> Choose(const LaunchOptions& options, const LaunchWorld& world,
                         const PreparedLaunch& prepared) {
   ChoiceInputs inputs;
@@ -77,7 +73,7 @@ Result<Launcher> Choose(const LaunchOptions& options, const LaunchWorld& world,
   inputs.in_job = prepared.allocation.in_job;
   inputs.hosts = static_cast<int>(prepared.plan.hosts.size());
   inputs.this_host_only =
-      inputs.hosts == 1 && IsHere(prepared.plan.hosts[0].name, prepared.allocation.this_host);
+      inputs.hosts == 1 && IsHostItself(prepared.plan.hosts[0].name, prepared.allocation.this_host);
   if (prepared.site) {
     inputs.site_launcher = prepared.site->launcher;
     inputs.site_program = prepared.site->launcher_program;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/python_plan.h"
 
-#include <climits>
-#include <unistd.h>
-
 #include "base/text.h"
+#include "sys/own_host_name.h"
 
 namespace overcap {
 namespace {
@@ -33,9 +31,7 @@ std::string PythonPlan(const std::optional<SiteFacts>& site) {
 }
 
 Result<std::string> PythonPlanHere(const Variables& variables) {
-  char host[HOST_NAME_MAX + 1] = "";
-  gethostname(host, sizeof host - 1);
-  OC_TRY(site, FindSite(host, variables, DefaultSitePlaces(variables)));
+  OC_TRY(site, FindSite(OwnHostName(), variables, DefaultSitePlaces(variables)));
   return PythonPlan(site);
 }
 

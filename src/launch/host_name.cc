@@ -53,6 +53,10 @@ bool SameHost(std::string_view a, std::string_view b) {
   return EqualWhateverCase(a.substr(0, a_dot), b.substr(0, b_dot));
 }
 
+bool IsHostItself(std::string_view name, std::string_view this_host) {
+  return name == "localhost" || name == "127.0.0.1" || name == "::1" || SameHost(name, this_host);
+}
+
 bool IsIpv6(std::string_view text) {
   const size_t zone = text.find('%');
   if (zone != text.npos && zone + 1 == text.size()) return false;

@@ -15,6 +15,9 @@ namespace overcap {
 // Addresses are compared whole.
 bool SameHost(std::string_view a, std::string_view b);
 
+// Whether a host called `this_host` is meant by `name` on it: by one of its names, or as localhost.
+bool IsHostItself(std::string_view name, std::string_view this_host);
+
 bool IsIpv6(std::string_view text);  // also with a zone, "fe80::1%eth0"; no brackets
 
 // "" when `name` ("node1", "user@node1.example.org", an address) may be given to ssh or an mpiexec as one

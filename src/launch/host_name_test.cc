@@ -32,6 +32,13 @@ TEST(HostNameTest, AShortNameIsTheHostWithAnyDomain) {
   for (const auto& c : cases) EXPECT_EQ(SameHost(c.a, c.b), c.same) << c.a << " and " << c.b;
 }
 
+TEST(HostItselfTest, IsMeantByItsNamesAndAsLocalhostOnly) {
+  for (const char* name : {"n1", "N1", "n1.example.org", "localhost", "127.0.0.1", "::1"})
+    EXPECT_TRUE(IsHostItself(name, "n1")) << name;
+  for (const char* name : {"n10", "127.0.0.2", "", "localhost2"})
+    EXPECT_FALSE(IsHostItself(name, "n1")) << name;
+}
+
 TEST(HostNameTest, NamesThatAProgramCouldMisreadAreRefused) {
   for (const char* good : {"node1", "a-b_c.example.org", "10.0.0.1", "2001:db8::1", "fe80::1%eth0",
                            "alice@node1", "alice.b+c@10.0.0.1", "alice@::1"}) {

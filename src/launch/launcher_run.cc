@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "sys/free_port.h"
+#include "sys/own_host_name.h"
 #include "sys/variables.h"
 
 namespace overcap {
@@ -16,11 +17,6 @@ namespace {
 constexpr int64_t kKnockUs = 10'000'000;
 constexpr size_t kMostKnocks = 1024;
 constexpr int64_t kPlaceWaitUs = 15'000'000;  // for rank 0; ranks that wait give up after 30 s
-
-std::string OwnHostName() {
-  char name[256] = "";
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
 
 std::string_view ShortName(std::string_view host) {
   return host.substr(0, host.find('.'));

@@ -19,6 +19,7 @@
 #include "sys/devices.h"
 #include "sys/free_port.h"
 #include "sys/oom.h"
+#include "sys/own_host_name.h"
 #include "sys/supervisor.h"
 #include "sys/user.h"
 
@@ -32,11 +33,6 @@ constexpr int64_t kStartWaitUs = 600'000'000;  // the head closes long before; t
 constexpr int64_t kFlushUs = 60'000'000;
 constexpr int64_t kDrainUs = 60'000'000;  // a slow connection must not cost output
 constexpr int64_t kStacksUs = 5'000'000;
-
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
 
 // The third word of SSH_CONNECTION: by this address the head's side has reached us.
 std::string AddressOfThisHost() {
@@ -228,7 +224,7 @@ Result<int> RunLaunchNode(node_link::Ends ends, const Clock& clock) {
   signal(SIGPIPE, SIG_IGN);
   Channel channel(std::move(ends));
   channel.SendRaw(node_link::kPreamble);
-  const node_link::Hello hello{node_link::kProtocol, OVERCAP_VERSION, HostName(),
+  const node_link::Hello hello{node_link::kProtocol, OVERCAP_VERSION, OwnHostName(),
                                AddressOfThisHost(),  FreePort(),      -1};
   channel.Send(node_link::Encode(node_link::ToHead(hello)));
   OC_TRY(start, ReceiveStart(&channel, clock));

@@ -21,6 +21,7 @@
 #include "launch/watch_node.h"
 #include "net/unix_socket.h"
 #include "sys/clock.h"
+#include "sys/own_host_name.h"
 
 namespace overcap {
 namespace {
@@ -33,9 +34,7 @@ constexpr int kSocketType = SOCK_SEQPACKET | SOCK_CLOEXEC;
 // The name of this host: Slurm's own when it has one, since several of its nodes may be one machine.
 std::string HostName(const Variables& variables) {
   std::string name(variables.Get("SLURMD_NODENAME"));
-  char buffer[256] = "";
-  if (name.empty() && gethostname(buffer, sizeof buffer - 1) == 0) name = buffer;
-  return name;
+  return name.empty() ? OwnHostName() : name;
 }
 
 // A name without a file: it goes with the process that holds it. Ranks and node process of a launch meet

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <climits>
 #include <cmath>
 #include <sched.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "sys/cgroup_places.h"
 #include "sys/nvidia_smi.h"
 #include "sys/nvml.h"
+#include "sys/own_host_name.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
@@ -21,12 +21,6 @@ constexpr std::chrono::milliseconds kNvidiaSmiTimeout{5000};
 
 std::string ReadText(const std::string& path) {
   return std::string(Trim(PosixFiles().Read(path).value_or("")));
-}
-
-std::string HostName() {
-  char name[HOST_NAME_MAX + 1] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
 }
 
 int64_t TotalMemoryBytes() {
@@ -103,7 +97,7 @@ double CpuQuota() {
 
 MachineFacts DetectMachine() {
   MachineFacts facts;
-  facts.host = HostName();
+  facts.host = OwnHostName();
   facts.cpu_ids = AffinityCpus();
   facts.cpus = facts.cpu_ids.empty() ? std::max<int>(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)))
                                      : static_cast<int>(facts.cpu_ids.size());

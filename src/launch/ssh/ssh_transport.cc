@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "launch/host_name.h"
+#include "sys/own_host_name.h"
 
 namespace overcap {
 namespace {
@@ -24,11 +25,6 @@ constexpr int64_t kCopyUs = 120'000'000;
 constexpr int64_t kNameWaitUs = 1'000'000;
 constexpr int kHostsAtOnce = 64;  // that a machine connects to without losing much time
 constexpr int64_t kMoreUsPerHost = 30'000;
-
-std::string OwnHostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
 
 std::string WithoutUser(const std::string& host) {
   return host.substr(host.rfind('@') + 1);  // npos + 1 is 0
@@ -60,8 +56,7 @@ bool RefusesKeyExchange(const std::string& words) {
 }  // namespace
 
 bool IsThisHost(const std::string& host) {
-  if (host == "localhost" || host == "127.0.0.1" || host == "::1") return true;
-  return SameHost(host, OwnHostName());
+  return IsHostItself(host, OwnHostName());
 }
 
 SshTransport::SshTransport(const Attempt& attempt) : attempt_(attempt), ways_(attempt.plan.hosts.size()) {}
