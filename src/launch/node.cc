@@ -17,6 +17,7 @@
 #include "launch/node_ranks.h"
 #include "launch/stacks.h"
 #include "sys/devices.h"
+#include "sys/file_limit.h"
 #include "sys/free_port.h"
 #include "sys/oom.h"
 #include "sys/own_host_name.h"
@@ -197,6 +198,7 @@ Result<void> RunRanks(const node_link::Start& start, Channel* channel, const Clo
   times.grace = start.grace_us;
   times.drain = kDrainUs;
   OC_TRY(supervisor, Supervisor::Make(clock, times, {.hangup_cancels = false, .second_kills = true}));
+  AllowOpenFiles(FilesFor(start.ranks));
   const auto cpus = CpusPerLocalRank(start.cpu_bind, start.ranks, AffinityCpus());
   if (!cpus) {
     Refuse(start.first_rank, cpus.error(), channel);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,12 @@ struct NodeRanks {
   int master_port = 0;
   std::vector<std::vector<int>> cpus;  // of local rank i; empty: not bound
 };
+
+// How many files may be open at once while so many ranks run: their logs and times, both ends of their pipes,
+// their processes, and what leads to their hosts.
+constexpr int64_t FilesFor(int ranks) {
+  return 200 + int64_t{16} * ranks;
+}
 
 // One member for each rank, ready to run but for where its output goes: the environment with RANK and its
 // like, a process group of its own, death with the caller.

@@ -12,8 +12,10 @@
 #include <utility>
 
 #include "base/text.h"
+#include "launch/node_ranks.h"
 #include "launch/own_streams.h"
 #include "sys/fd.h"
+#include "sys/file_limit.h"
 
 namespace overcap {
 namespace {
@@ -143,6 +145,7 @@ struct RankLogs::Impl {
 };
 
 Result<RankLogs> RankLogs::Make(const std::string& folder, int ranks, Tee tee) {
+  AllowOpenFiles(FilesFor(ranks));
   RankLogs logs(new Impl);
   logs.impl_->tee = tee;
   logs.impl_->ranks.resize(ranks);

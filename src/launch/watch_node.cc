@@ -18,6 +18,7 @@
 #include "launch/head_search.h"
 #include "launch/link/channel.h"
 #include "launch/link/messages.h"
+#include "launch/node_ranks.h"
 #include "launch/rank_family.h"
 #include "launch/rank_packets.h"
 #include "launch/stacks.h"
@@ -25,6 +26,7 @@
 #include "net/tcp.h"
 #include "net/unix_socket.h"
 #include "sys/clock.h"
+#include "sys/file_limit.h"
 #include "sys/free_port.h"
 #include "sys/oom.h"
 #include "sys/stop_ladder.h"
@@ -430,6 +432,7 @@ void IgnoreSignals() {
 
 void RunWatchNode(Fd listener, const WatchRequest& request) {
   IgnoreSignals();
+  AllowOpenFiles(FilesFor(request.local_ranks));
   WatchNode(std::move(listener), request).Run();
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/file_limit.h"
 
 namespace overcap {
 namespace {
@@ -86,9 +87,10 @@ bool Prepare(Child* child) {
 // What the program shall have but nothing before it needs; best effort.
 void SetLimits(const SpawnRequest& request) {
   if (request.umask >= 0) umask(static_cast<mode_t>(request.umask));
+  const int64_t soft = request.nofile_soft > 0 ? request.nofile_soft : FileLimitToPassOn();
   rlimit files{};
-  if (request.nofile_soft <= 0 || getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = std::min<rlim_t>(static_cast<rlim_t>(request.nofile_soft), files.rlim_max);
+  if (soft <= 0 || getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = std::min<rlim_t>(static_cast<rlim_t>(soft), files.rlim_max);
   setrlimit(RLIMIT_NOFILE, &files);
 }
 

@@ -36,7 +36,7 @@ struct SpawnRequest {
       true;  // ignored signals are set to their default; false when the caller ignores none
   bool want_pidfd = false;
   int umask = -1;           // -1: the caller's
-  int64_t nofile_soft = 0;  // soft limit of open files, at most the hard one; 0: the caller's
+  int64_t nofile_soft = 0;  // soft limit of open files, at most the hard one; 0: as file_limit.h says
 };
 
 struct Spawned {

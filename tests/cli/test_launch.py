@@ -4,6 +4,7 @@ import hashlib
 import os
 import pathlib
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -118,6 +119,15 @@ else:
         for path in self.home.rglob("*"):
             if path.is_file():
                 self.assertNotIn(secret.encode(), path.read_bytes(), path)
+
+    def test_many_ranks_need_no_higher_limit_of_open_files_and_see_the_callers(self):
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (128, before[1]))
+        for launcher in ("local", "ssh"):
+            with self.subTest(launcher):
+                self.launched("-n", "48", "--launcher", launcher, *shell("ulimit -Sn"))
+                self.assertEqual({self.rank_log(rank) for rank in range(48)}, {b"128\n"})
 
     def test_stdin_goes_to_rank_0_and_the_others_see_its_end(self):
         process = self.start("launch", "-n", "3", *shell('cat > "$FACTS/in-$RANK"'), stdin=subprocess.PIPE)
@@ -281,6 +291,18 @@ for n in range(50):
         return small
 
     @needs_root
+    def test_a_reader_that_has_stopped_does_not_keep_a_launch_from_being_stopped(self):
+        for tee in ("0", "all"):
+            with self.subTest(tee):
+                process = self.started("-n", "2", "--tee", tee, *shell(f"{TELL_PLACE}; yes $RANK"), ranks=2)
+                self.until(lambda: all(len(self.rank_log(rank)) > 1 << 20 for rank in range(2)),
+                           "more output than any pipe takes")
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(20), 128 + signal.SIGTERM)
+                self.ended_launch(process)
+                for place in self.facts.glob("place-*"):
+                    place.unlink()
+
     def test_a_full_disk_is_told_and_does_not_hurt_the_ranks(self):
         logs = self.small_disk() / "logs"
         code = "import sys\nfor n in range(400): sys.stdout.write('%09d\\n' % n * 1000)"

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <limits>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -67,7 +66,6 @@ Result<void> SshTransport::Begin(Head* head) {
     if (!problem.empty()) return Fail(ErrorCode::kUsage, problem);
   }
   if (ways_.size() > 1) master_name_ = std::make_unique<NameLookup>(WithoutUser(NameOf(0)));
-  RaiseFileLimit();
   for (size_t i = 0; i < ways_.size(); ++i) {
     const int host = static_cast<int>(i);
     ways_[i].local = IsThisHost(NameOf(host));
@@ -101,7 +99,6 @@ Result<pid_t> SshTransport::Spawn(int host, std::vector<std::string> argv, int s
   request.stderr_fd = errors.theirs.Get();
   request.group = ProcessGroup::kSession;
   request.want_pidfd = true;
-  request.nofile_soft = file_limit_;
   request.parent_death_signal = ways_[host].local ? 0 : SIGTERM;  // a node sees its link close
   OC_TRY(spawned, overcap::Spawn(request));
   const pid_t pid = spawned.pid;
@@ -113,17 +110,6 @@ Result<pid_t> SshTransport::Spawn(int host, std::vector<std::string> argv, int s
 // Every ssh keeps a processor of this machine busy for some time.
 int64_t SshTransport::ConnectUs(int host) const {
   return attempt_.connect_us + std::max<int64_t>(0, host - kHostsAtOnce) * kMoreUsPerHost;
-}
-
-// Three descriptors for each host.
-void SshTransport::RaiseFileLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  file_limit_ = static_cast<int64_t>(limit.rlim_cur);
-  const rlim_t wanted = 100 + 4 * ways_.size();
-  if (limit.rlim_cur >= wanted) return;
-  limit.rlim_cur = std::min(wanted, limit.rlim_max);
-  (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 void SshTransport::StartNode(int host, Head* head) {

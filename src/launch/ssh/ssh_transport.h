@@ -40,7 +40,6 @@ class SshTransport : public node_link::Transport {
     size_t copy_sent = 0;
   };
 
-  void RaiseFileLimit();
   int64_t ConnectUs(int host) const;  // how long it may take to answer
   void StartNode(int host, node_link::Head* head);
   void StartCopy(int host, const std::string& why, node_link::Head* head);
@@ -53,7 +52,6 @@ class SshTransport : public node_link::Transport {
 
   const Attempt& attempt_;
   std::vector<Way> ways_;
-  int64_t file_limit_ = 0;  // as it was for us, and is for whom we start; 0: not known
   std::optional<BinaryCopy> binary_;
   std::unique_ptr<NameLookup> master_name_;
 };
