@@ -20,8 +20,14 @@ namespace {
 // Keeps times, shows output and watches for silence while the ranks run.
 class LocalRun : public GroupObserver, public GroupCompanion {
  public:
-  LocalRun(const Clock& clock, const Attempt& attempt, RankLogs* logs, AttemptEnd* end)
-      : clock_(clock), attempt_(attempt), logs_(*logs), end_(*end), idle_(attempt.idle_us) {
+  LocalRun(const Clock& clock, Supervisor* supervisor, const Attempt& attempt, RankLogs* logs,
+           AttemptEnd* end)
+      : clock_(clock),
+        supervisor_(*supervisor),
+        attempt_(attempt),
+        logs_(*logs),
+        end_(*end),
+        idle_(attempt.idle_us) {
     idle_.Alive(clock.MonotonicUs());
   }
 
@@ -29,7 +35,9 @@ class LocalRun : public GroupObserver, public GroupCompanion {
     pids_ = pids;
     idle_.Alive(clock_.MonotonicUs());
   }
-  void OnMemberEnd(int rank, const ProcessEnd&) override {
+  void OnMemberEnd(int rank, const ProcessEnd& how) override {
+    if (!how.ok())
+      idle_.Stop();  // that one is to blame, however silent the others are while they are stopped
     if (rank < static_cast<int>(pids_.size())) pids_[rank] = 0;
     idle_.Alive(clock_.MonotonicUs());
   }
@@ -47,6 +55,7 @@ class LocalRun : public GroupObserver, public GroupCompanion {
     logs_.Show();
     if (!idle_.Expired(clock_.MonotonicUs())) return false;
     idle_.Stop();
+    if (supervisor_.CancelRequested()) return true;
     end_.cause = AttemptEnd::Cause::kIdle;
     if (const auto kept = KeepStacks(attempt_.log_folder, StacksOfRanks(pids_, clock_.MonotonicUs()));
         !kept) {
@@ -57,6 +66,7 @@ class LocalRun : public GroupObserver, public GroupCompanion {
 
  private:
   const Clock& clock_;
+  Supervisor& supervisor_;
   const Attempt& attempt_;
   RankLogs& logs_;
   AttemptEnd& end_;
@@ -95,7 +105,7 @@ AttemptEnd LocalRunner::Run(const Attempt& attempt, RankLogs* logs) {
     members[rank].log_fd = logs->FileOf(static_cast<int>(rank));
   }
   if (isatty(STDIN_FILENO) == 0) members[0].request.stdin_fd = STDIN_FILENO;  // a terminal stays ours
-  LocalRun run(clock_, attempt, logs, &end);
+  LocalRun run(clock_, &supervisor_, attempt, logs, &end);
   const int64_t oom_kills = KernelOomKills();
   const GroupEnd group = supervisor_.Run(&members, {}, &run, &run);
   if (end.cause == AttemptEnd::Cause::kIdle) return end;

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`overcap launch --timeout`: silence of all ranks ends it with their stacks; one that speaks keeps all alive."""
+import signal
 import time
 
-from launch_rig import STAY, HostsRig, LaunchRig, by_rank
+from launch_rig import STAY, TELL_PLACE, HostsRig, LaunchRig, by_rank
 from overcap_rig import main, python, shell
 
 DEADLINE_SECONDS = 240
@@ -41,6 +42,18 @@ class Silence(LaunchRig):
         done = self.launch("-n", "2", "--timeout", "1s", "--grace", "1s", *python(code))
         self.assertEqual(done.status, 124, str(done))
         self.assertRegex((self.folder() / "attempt-1" / "stacks.txt").read_text(), r"rank 1\b")
+
+    def test_silence_of_ranks_that_are_being_stopped_hides_no_failure(self):
+        done = self.launch("-n", "2", "--timeout", "1s", "--grace", "3s",
+                           *by_rank(r1="exit 3", other=f"trap '' TERM; {STAY}"))
+        self.assertEqual(done.status, 3, str(done))
+        self.assertEqual(self.result_of()["attempts"][0]["first_failed_rank"], 1)
+
+    def test_silence_of_ranks_that_are_being_stopped_hides_no_signal(self):
+        process = self.started("-n", "1", "--timeout", "2s", "--grace", "4s",
+                               *shell(f"trap '' TERM; {TELL_PLACE}; {STAY}"), ranks=1)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.ended_launch(process).status, 128 + signal.SIGTERM)
 
     def test_it_may_be_tried_again(self):
         script = 'echo x >> "$FACTS/starts"; [ "$(wc -l < "$FACTS/starts")" = 2 ] || exec sleep 1000'
