@@ -86,7 +86,7 @@ ssize_t OutputPump::CopyToFile() {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       dropped_bytes_ += size - done;  // they have left the pipe
-      return -1;
+      return done > 0 ? done : -1;    // what the file has counts; the next write tells why it takes no more
     }
     done += written;
   }

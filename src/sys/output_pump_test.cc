@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <string>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace overcap {
@@ -58,6 +61,27 @@ TEST(OutputPump, DropsWhileTheFileTakesNothingAndNeverBlocksTheWriter) {
   }
   EXPECT_EQ(pump->dropped_bytes(), 600'000);
   EXPECT_EQ(pump->drop_error(), EPERM);
+}
+
+// Whoever reads the log by what has been moved must not lose his place.
+TEST(OutputPump, CountsWhatAFileTookBeforeItWasFull) {
+  const Fd file(memfd_create("log", MFD_CLOEXEC));
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const rlimit small{1000, 1000};
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    auto pump = OutputPump::Make(file.Get());
+    Put(*pump, std::string(1500, 'x'));
+    (void)pump->Pump(0);
+    Put(*pump, "more");
+    (void)pump->Pump(0);
+    _exit(pump->moved_bytes() == 1000 && pump->dropped_bytes() == 504 && pump->drop_error() == EFBIG ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(Content(file.Get()), std::string(1000, 'x'));
 }
 
 TEST(OutputPump, GoesOnWhenThereIsRoomAgain) {
