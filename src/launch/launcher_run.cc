@@ -141,7 +141,7 @@ void LauncherRun::TakeKnocks() {
     if (!fd || !*fd) break;
     if (knocks_.size() >= kMostKnocks) continue;  // closes it
     knocks_.push_back(std::make_unique<Knock>(
-        Knock{std::move(**fd), Handshake(Handshake::Role::kHead, key_, random_), now_us_ + kKnockUs}));
+        Knock{std::move(**fd), Handshake(Handshake::Role::kHead, key_, random_), now_us_}));
   }
   std::erase_if(knocks_, [this](const auto& knock) {
     const auto known = knock->handshake.Step(knock->fd);
@@ -149,7 +149,7 @@ void LauncherRun::TakeKnocks() {
       nodes_.push_back(std::make_unique<Node>(
           Node{node_link::Channel({std::move(knock->fd), Fd()}), false, false, false, false, {}, "", {}, 0}));
     }
-    return !known || *known || now_us_ >= knock->until_us;
+    return !known || *known || now_us_ >= knock->since_us + kKnockUs;
   });
 }
 

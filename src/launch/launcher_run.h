@@ -39,7 +39,7 @@ class LauncherRun {
   struct Knock {
     Fd fd;
     Handshake handshake;
-    int64_t until_us;
+    int64_t since_us;
   };
   // The node process of a host. A host has a second one when ranks come after the first one's have ended.
   struct Node {

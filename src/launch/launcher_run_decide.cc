@@ -144,7 +144,8 @@ void LauncherRun::DriveStop() {
   if (now_us_ < stop_until_us_) return;
   for (const auto& node : nodes_) {
     if (!node->Open()) continue;
-    end_.notes.push_back(StrCat("host '", node->host, "' did not say in time that its ranks are gone"));
+    if (node->said_hello)
+      end_.notes.push_back(StrCat("host '", node->host, "' did not say in time that its ranks are gone"));
     Gone(node.get());
   }
 }
@@ -180,8 +181,17 @@ bool LauncherRun::AnyRankAlive() const {
                      [](const auto& node) { return node->Open() && !node->alive.empty(); });
 }
 
+// Somebody who knocks may be a node process, but a stranger must not keep a launch from its end: after its
+// ranks have ended none comes that is waited for.
 bool LauncherRun::NodesGone() const {
-  return knocks_.empty() &&
+  int64_t end_us = kNever;
+  for (const int64_t us : {stop_us_, all_ended_us_, launcher_ended_us_}) {
+    if (us != 0) end_us = std::min(end_us, us + kSettleUs);
+  }
+  const auto matters = [&](const auto& knock) {
+    return knock->since_us <= end_us && now_us_ < knock->since_us + kPartUs;
+  };
+  return std::none_of(knocks_.begin(), knocks_.end(), matters) &&
          std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return !node->Open(); });
 }
 
@@ -246,7 +256,7 @@ void LauncherRun::Finish() {
   if (end_.cause == Cause::kDone && !AllEnded() && launcher && !launcher->ok()) FinishWithoutLinks();
   if (end_.cause == Cause::kDone && stop_us_ == 0) LookForBadHosts();
   for (const auto& node : nodes_) {
-    if (node->finished || end_.cause != Cause::kDone) continue;
+    if (!node->said_hello || node->finished || end_.cause != Cause::kDone) continue;
     end_.notes.push_back(StrCat("host '", node->host, "': the launcher ended its processes at once; ",
                                 "the last lines of its ranks may be missing"));
   }

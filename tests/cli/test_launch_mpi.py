@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -86,6 +87,21 @@ class OneHost(Flavour):
         for name in ("OVERCAP_LAUNCH=", "OVERCAP_LAUNCH_KEY=", "OVERCAP_LAUNCH_PLAN="):
             self.assertNotIn("\n" + name, log)
         self.assertIn("/bin/sh -c", log.splitlines()[-1])
+
+    def test_strangers_at_the_door_do_not_keep_it_from_its_end(self):
+        process = self.started(*self.flags(2), *shell(f"{TELL_PLACE}; sleep 1"), ranks=2)
+        environments = [pathlib.Path(f"/proc/{pid}/environ").read_bytes() for pid in self.processes()]
+        port = next(int(entry.split()[2]) for environment in environments for entry in environment.split(b"\0")
+                    if entry.startswith(b"OVERCAP_LAUNCH="))
+        end = time.monotonic() + 30
+        while process.poll() is None and time.monotonic() < end:
+            try:
+                self.addCleanup(socket.create_connection(("127.0.0.1", port), 1).close)
+            except OSError:
+                pass
+            time.sleep(0.2)
+        self.assertEqual(process.poll(), 0)
+        self.assertEqual(self.ended_launch(process).err, "")
 
     def test_an_mpi_program_works(self):
         self.launched(*self.flags(4), self.mpi_program())
