@@ -315,6 +315,17 @@ for n in range(50):
         self.assertGreater(len(self.rank_log(0, logs=logs)) + len(self.rank_log(1, logs=logs)), 1_000_000)
 
     @needs_root
+    def test_a_limit_of_the_size_of_files_is_told_and_does_not_hurt_the_ranks(self):
+        for launcher in ("local", "ssh"):
+            with self.subTest(launcher):
+                command = [str(self.binary), "launch", "-n", "2", "--tee", "none", "--launcher", launcher,
+                           *shell("head -c 300000 /dev/zero")]
+                done = subprocess.run(shell('ulimit -f 100; exec "$@"', *command), env=self.env, cwd=self.project,
+                                      capture_output=True, timeout=30, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(b"File too large", done.stderr)
+                self.assertLessEqual(len(self.rank_log(1)), 102_400)
+
     def test_a_full_disk_is_not_taken_for_silence(self):
         speak = "head -c 3000000 /dev/zero; i=0; while [ $i -lt 15 ]; do echo alive; sleep 0.2; i=$((i+1)); done"
         self.launched("-n", "1", "--timeout", "1s", "--logs", str(self.small_disk() / "logs"), *shell(speak))

@@ -11,7 +11,7 @@
 namespace overcap::node_link {
 
 Result<HeadSignals> HeadSignals::Make() {
-  std::vector<int> signals = {SIGINT, SIGTERM, SIGPIPE};
+  std::vector<int> signals = {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ};
   struct sigaction before {};
   if (sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) signals.push_back(SIGHUP);
   HeadSignals out;
@@ -22,7 +22,7 @@ Result<HeadSignals> HeadSignals::Make() {
 
 std::vector<int> HeadSignals::Take() {
   std::vector<int> taken = inbox_.Take();
-  std::erase(taken, SIGPIPE);
+  std::erase_if(taken, [](int sig) { return sig == SIGPIPE || sig == SIGXFSZ; });
   if (first_ == 0 && !taken.empty()) first_ = taken.front();
   return taken;
 }

@@ -9,8 +9,8 @@
 
 namespace overcap::node_link {
 
-// The signals that cancel a launch: INT, TERM, and HUP unless it was ignored when we began (nohup). PIPE is
-// dropped. One per process, kept through all attempts.
+// The signals that cancel a launch: INT, TERM, and HUP unless it was ignored when we began (nohup). PIPE and
+// XFSZ are dropped. One per process, kept through all attempts.
 class HeadSignals {
  public:
   static Result<HeadSignals> Make();
