@@ -50,19 +50,31 @@ FlagWord TakeApart(std::string_view word) {
   return {word.substr(0, equals), word.substr(equals + 1)};
 }
 
+// The flag of `command` that `word` is called elsewhere, or "".
+std::string_view MeantFlag(const Command* command, std::string_view word) {
+  if (command == nullptr) return {};
+  const auto synonym = std::ranges::find(command->synonyms, word, &FlagSynonym::word);
+  return synonym != command->synonyms.end() ? synonym->flag : std::string_view();
+}
+
 tl::unexpected<Error> UnknownFlag(const Command* command, std::string_view name) {
   std::vector<std::string> candidates;
   for (const Flag& flag : kGlobalFlags) candidates.emplace_back(flag.name);
   if (command != nullptr) {
     for (const Flag& flag : command->flags) candidates.emplace_back(flag.name);
   }
-  const std::string nearest = name.substr(0, 2) == "--" ? Nearest(name, candidates) : "";
+  const std::string_view meant = MeantFlag(command, name);
+  const std::string nearest = name.starts_with("--") ? Nearest(name, candidates) : "";
   const std::string verb = command != nullptr ? StrCat("overcap ", command->name) : "overcap";
+  std::string hint = !meant.empty()     ? StrCat("did you mean '", meant, "'?")
+                     : !nearest.empty() ? StrCat("did you mean '", nearest, "'?")
+                                        : StrCat("'", verb, " --help' lists its flags");
+  if (meant.empty() && command != nullptr && !command->other_flags.empty())
+    hint += StrCat(" (", command->other_flags, ")");
   return Fail(
       ErrorCode::kUsage,
       StrCat("unknown flag '", name, "'", command != nullptr ? StrCat(" of '", command->name, "'") : ""),
-      nearest.empty() ? StrCat("'", verb, " --help' lists its flags")
-                      : StrCat("did you mean '", nearest, "'?"));
+      std::move(hint));
 }
 
 // Reads one line as `command`; the parser has decided already that it is the one.
@@ -116,7 +128,10 @@ Result<ParsedLine> LineReader::Read(size_t name_words) {
 }
 
 Result<void> LineReader::ReadFlag() {
-  const FlagWord word = TakeApart(words_[at_]);
+  const std::string_view typed = words_[at_];
+  const FlagWord word = TakeApart(typed);
+  if (!typed.starts_with("--") && typed.size() > 2 && !MeantFlag(command_, typed).empty())
+    return UnknownFlag(command_, typed);  // "-np": no -n with a strange number
   const Flag* flag = FindFlag(command_, word.name);
   if (flag == nullptr) return UnknownFlag(command_, word.name);
   const bool is_long = word.name.size() > 2;

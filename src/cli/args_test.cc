@@ -16,15 +16,21 @@ constexpr Flag kLogsFlags[] = {
     {"--follow", "-f", "", "go on"}, {"--all", "-a", "", "all"}, {"--tail", "-t", "N", "last lines"}};
 constexpr Flag kGcFlags[] = {{"--file", "-f", "FILE", "another -f, with a value"}};
 constexpr std::string_view kLogsAliases[] = {"l"};
-constinit const Command kSubmit = {
-    .name = "submit", .usage = "CMD", .flags = kSubmitFlags, .min_words = 1, .takes_command = true};
+constexpr FlagSynonym kSubmitSynonyms[] = {{"-np", "-n"}, {"--cards", "--gpus"}};
+constinit const Command kSubmit = {.name = "submit",
+                                   .usage = "CMD",
+                                   .flags = kSubmitFlags,
+                                   .min_words = 1,
+                                   .takes_command = true,
+                                   .synonyms = kSubmitSynonyms};
 constinit const Command kLogs = {.name = "logs",
                                  .aliases = kLogsAliases,
                                  .usage = "ID",
                                  .flags = kLogsFlags,
                                  .min_words = 1,
                                  .max_words = 1};
-constinit const Command kGc = {.name = "gc", .flags = kGcFlags, .max_words = 0};
+constinit const Command kGc = {
+    .name = "gc", .flags = kGcFlags, .max_words = 0, .other_flags = "others are the broom's"};
 constinit const Command kStatus = {.name = "daemon status", .max_words = 0};
 constinit const Command kStop = {.name = "daemon stop", .max_words = 0};
 constexpr const Command* kCommands[] = {&kSubmit, &kLogs, &kGc, &kStatus, &kStop};
@@ -87,6 +93,12 @@ TEST(Args, WrongLinesSayWhatIsWrongAndWhatIsNear) {
        "error: unknown flag '-x' of 'submit' | 'overcap submit --help' lists its flags"},
       {{"-n", "8", "logs", "x"},
        "error: unknown flag '-n' of 'logs' | 'overcap logs --help' lists its flags"},
+      {{"submit", "-np", "8", "x"}, "error: unknown flag '-np' of 'submit' | did you mean '-n'?"},
+      {{"submit", "--cards=8", "x"}, "error: unknown flag '--cards' of 'submit' | did you mean '--gpus'?"},
+      {{"gc", "-x"},
+       "error: unknown flag '-x' of 'gc' | 'overcap gc --help' lists its flags (others are the broom's)"},
+      {{"gc", "--fil"},
+       "error: unknown flag '--fil' of 'gc' | did you mean '--file'? (others are the broom's)"},
       {{"--jsn"}, "error: unknown flag '--jsn' | did you mean '--json'?"},
       {{"logs", "x", "--tail"}, "error: flag '--tail' needs a value | write '--tail N'"},
       {{"logs", "--follow=yes", "x"}, "error: flag '--follow' takes no value"},

@@ -24,6 +24,12 @@ struct Flag {
   bool repeated = false;             // may be given several times; of any other flag the last one counts
 };
 
+// What other programs call a flag: for "did you mean".
+struct FlagSynonym {
+  std::string_view word;
+  std::string_view flag;
+};
+
 // The words after the verb, taken apart (args.h does it).
 class Args {
  public:
@@ -69,6 +75,8 @@ struct Command {
   CommandGroup group = CommandGroup::kJobs;
   bool without_config = false;  // runs also when the configuration is broken
   bool job_words = false;       // its words are job ids: for shell completion
+  std::span<const FlagSynonym> synonyms = {};
+  std::string_view other_flags = {};  // where flags go that it does not know; for the hint
 };
 
 }  // namespace overcap::cli
