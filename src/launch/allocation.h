@@ -25,7 +25,8 @@ struct Allocation {
   std::string job_id;   // "" outside a job
   std::string machine;  // name of the site file that fits, else this host's name
   std::string this_host;
-  std::vector<AllocatedHost> hosts;  // never empty, each once; in the scheduler's order
+  std::vector<std::string> outside_job;  // hosts of a host file that the job does not have
+  std::vector<AllocatedHost> hosts;      // never empty, each once; in the scheduler's order
   std::string started_by;  // "OMPI_COMM_WORLD_RANK": a launcher has already started us as a rank; "": none
   bool gpus_from_scheduler = false;  // the job was given them: its own launcher may ask for them
   std::string gpu_type;              // normalised ("a100"), "" when not known

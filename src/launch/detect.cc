@@ -107,7 +107,11 @@ void TakeHosts(const DetectInputs& inputs, const Decision& decision, Allocation*
   for (AllocatedHost& host : chosen) {
     const auto known = std::ranges::find_if(
         allocation->hosts, [&](const AllocatedHost& other) { return SameHost(other.name, host.name); });
-    if (host.gpus < 0 && known != allocation->hosts.end()) host.gpus = known->gpus;
+    if (known == allocation->hosts.end()) {
+      if (decision.job) allocation->outside_job.push_back(host.name);
+    } else if (host.gpus < 0) {
+      host.gpus = known->gpus;
+    }
   }
   allocation->hosts = std::move(chosen);
   allocation->reasons.hosts = StrCat("host file '", ToUtf8(inputs.hostfile_name), "'");

@@ -44,6 +44,14 @@ int NumberAfter(std::string_view text, std::string_view before) {
   return static_cast<int>(ParseInt(text.substr(0, digits)).value_or(0));
 }
 
+// The first line, and where that has no version the line that does: Hydra begins with "HYDRA build details:".
+std::string VersionLine(std::string_view text, std::string_view before_version) {
+  const std::string first(FirstLine(text));
+  if (before_version.empty() || first.find(before_version) != std::string::npos) return first;
+  const size_t at = text.find(before_version);
+  return at == text.npos ? first : StrCat(first, " ", FirstLine(text.substr(at)));
+}
+
 // "slurm-wlm 22.05.8", "slurm 23.11.4"
 bool IsSlurm(std::string_view line) {
   return line.starts_with("slurm") && line.find(' ') != std::string_view::npos;
@@ -60,11 +68,15 @@ Result<Launcher> LauncherOf(const std::string& program, std::string_view version
   const std::string says = Says(program, line);
   if (IsSlurm(line)) return Launcher{Flavour::kSrun, program, NumberAfter(line, " "), says};
   // srun needs slurm.conf even to tell its version; there is no other program of that name.
-  if (BaseName(program) == "srun") return Launcher{Flavour::kSrun, program, 0, says};
+  if (BaseName(program) == "srun") {
+    return Launcher{Flavour::kSrun, program, 0,
+                    StrCat("'", program, " --version' fails: no Slurm is set up here")};
+  }
   for (const Sign& sign : kSigns) {
     if (version_output.find(sign.text) == std::string_view::npos) continue;
+    const std::string told = Says(program, VersionLine(version_output, sign.before_version));
     const int major = sign.text == "(PRRTE)" ? 5 : NumberAfter(version_output, sign.before_version);
-    return Launcher{sign.flavour, program, major, says};
+    return Launcher{sign.flavour, program, major, told};
   }
   return Fail(ErrorCode::kNotFound, StrCat(says, ": no launcher that Overcap knows"),
               "it knows srun, and mpiexec of PALS, MPICH, Intel MPI and Open MPI");

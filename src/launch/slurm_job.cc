@@ -232,6 +232,11 @@ std::optional<FoundJob> FindSlurmJob(const DetectInputs& inputs, Warnings* warni
   }
   const Told named = FirstOf(inputs.variables, {"SLURM_JOB_ID", "SLURM_JOBID"});
   const auto line = Choose(ParseSqueueLines(answer->output), named.value, inputs.this_host, warnings);
+  const bool told = !FirstOf(inputs.variables, {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}).name.empty();
+  if (!told && !named.value.empty() && (!line || line->id != named.value)) {
+    warnings->push_back(StrCat(named.name, " names job ", ToUtf8(named.value),
+                               ", which is over, not yours or not on this host"));
+  }
   return line ? RestoreJob(inputs, *line, warnings) : std::nullopt;
 }
 
