@@ -45,7 +45,10 @@ class LaunchRun {
     }
     voice_.Note(StrCat("logs in ", folder_.path()));
     while (true) {
-      OC_TRY_VOID(RunAttempt());
+      if (auto ran = RunAttempt(); !ran) {
+        if (records_.empty()) folder_.Remove();
+        return Fail(std::move(ran).error());
+      }
       Result<bool> again = Again();
       if (!again) voice_.Warn(again.error().message);
       if (!again || !*again) break;
@@ -86,7 +89,7 @@ class LaunchRun {
     attempt.master_port = options_.master_port;
     attempt.grace_us = options_.grace_us;
     attempt.idle_us = options_.idle_us;
-    OC_TRY(composed, ComposeFor(prepared_, options_, world_, folder + "/hostfile"));
+    OC_TRY(composed, ComposeFor(prepared_, options_, world_, folder + "/hostfile", true));
     attempt.launch = std::move(composed);
     if (!attempt.launch.hostfile_text.empty()) {
       OC_TRY_VOID(PosixFiles().WriteAtomic(folder + "/hostfile", attempt.launch.hostfile_text, false));
@@ -117,16 +120,14 @@ class LaunchRun {
     for (const std::string& note : record.end.notes) voice_.Warn(note);
     if (!logs.Problem().empty()) voice_.Warn(logs.Problem());
     if (record.line.empty()) return;
-    std::string last_lines;
+    using Cause = AttemptEnd::Cause;
+    LaunchFailure failure{CauseName(record.end.cause), record.attempt, record.line, "", "", ""};
     if (record.end.first && record.end.first->rank >= 0) {
-      last_lines = logs.LastLines(record.end.first->rank, kLastLines);
+      failure.last_lines = logs.LastLines(record.end.first->rank, kLastLines);
     }
-    voice_.Failure(record.line, last_lines);
-    if (record.end.cause == AttemptEnd::Cause::kIdle) {
-      voice_.Say(StrCat("where each rank was: ", log_folder, "/stacks.txt"));
-    }
-    if (record.end.cause != AttemptEnd::Cause::kCancelled && !Refused(record.end))
-      voice_.Say(StrCat("logs of all ranks: ", log_folder));
+    if (record.end.cause == Cause::kIdle) failure.stacks = log_folder + "/stacks.txt";
+    if (record.end.cause != Cause::kCancelled && !Refused(record.end)) failure.logs = log_folder;
+    voice_.Failure(failure);
   }
 
   // Whether there is another attempt; waits for its time and plans it.
@@ -134,6 +135,8 @@ class LaunchRun {
     const AttemptEnd& end = records_.back().end;
     const int retry = static_cast<int>(records_.size());
     if (retry > options_.retries || !WorthRetrying(end)) return false;
+    cancelled_by_ = runner_->CancelSignal();  // that arrived while the ranks failed
+    if (cancelled_by_ != 0) return false;
     if (!end.bad_hosts.empty()) {
       bad_hosts_.insert(bad_hosts_.end(), end.bad_hosts.begin(), end.bad_hosts.end());
       OC_TRY(plan, PlanAgain(prepared_.allocation.hosts, options_.plan, bad_hosts_));
@@ -156,7 +159,7 @@ class LaunchRun {
   LaunchFolder folder_;
   std::vector<AttemptRecord> records_;
   std::vector<std::string> bad_hosts_;
-  int cancelled_by_ = 0;  // between attempts
+  int cancelled_by_ = 0;  // not by an attempt's own end
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -54,7 +55,16 @@ struct PreparedLaunch {
   Launcher launcher;
   LaunchCommand command;  // as it would be now
   std::string cpu_bind;
+  std::vector<std::string> ssh;  // by ssh: the words before the name of a host
   std::vector<std::string> env;  // of the ranks, without what makes each of them a rank
+};
+
+// An attempt that did not end well, as the user is told.
+struct LaunchFailure {
+  std::string_view cause;  // as result.json names it: "rank_failed", ...
+  int attempt = 1;
+  std::string line, last_lines;  // last_lines: of the rank that failed first; may be ""
+  std::string logs, stacks;      // folder and file; "": nothing was kept
 };
 
 // Told what happens while it happens.
@@ -63,8 +73,8 @@ class LaunchVoice {
   virtual ~LaunchVoice() = default;
   virtual void Note(const std::string& text) = 0;  // may be silenced
   virtual void Warn(const std::string& text) = 0;
-  virtual void Say(const std::string& text) = 0;  // goes with a failure: where to look, what comes next
-  virtual void Failure(const std::string& line, const std::string& last_lines) = 0;
+  virtual void Say(const std::string& text) = 0;  // goes with a failure: what comes next
+  virtual void Failure(const LaunchFailure& failure) = 0;
 };
 
 // Starts nothing, writes nothing. When a launcher has already started this process as a rank
@@ -75,7 +85,7 @@ Result<PreparedLaunch> PrepareLaunch(const LaunchOptions& options, const LaunchW
 Result<int> RunLaunch(const LaunchOptions& options, PreparedLaunch prepared, const LaunchWorld& world,
                       LaunchVoice* voice);
 
-// For --dry-run: the command line that would run, or in words what happens instead of one.
+// For --dry-run: lines for a shell that do what would be done, what is not to be typed as comments.
 std::string LaunchText(const PreparedLaunch& prepared, const LaunchOptions& options);
 std::string LaunchJson(const PreparedLaunch& prepared, const LaunchOptions& options);
 

@@ -116,7 +116,7 @@ Result<LaunchFolder> LaunchFolder::Make(const std::string& root, const std::stri
       return Fail(ErrorCode::kUsage, StrCat("--logs: ", made.error().message));
     }
     folder.path_ = asked;
-    if (files.Exists(asked + "/launch.json")) {
+    if (files.Exists(asked + "/launch.json") || files.Exists(asked + "/attempt-1")) {
       return Fail(ErrorCode::kConflict, StrCat("folder '", asked, "' holds the logs of another launch"),
                   "name a new folder with --logs");
     }
@@ -127,9 +127,12 @@ Result<LaunchFolder> LaunchFolder::Make(const std::string& root, const std::stri
   folder.latest_ = launches + "/latest";
   folder.previous_ = TargetOf(folder.latest_);
   if (mkdir(folder.path_.c_str(), 0700) == 0) return folder;
-  OC_TRY_VOID(files.MakeFolders(launches));
-  OC_TRY_VOID(MakeFolder(folder.path_));
-  return folder;
+  auto made = files.MakeFolders(launches);
+  if (made) made = MakeFolder(folder.path_);
+  if (made) return folder;
+  if (made.error().hint.empty())
+    made.error().hint = "name a folder for the logs with --logs, or set OVERCAP_HOME";
+  return Fail(std::move(made).error());
 }
 
 Result<std::string> LaunchFolder::MakeAttempt(int number) const {

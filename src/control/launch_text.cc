@@ -4,6 +4,7 @@
 #include "control/launch.h"
 #include "control/launch_folder.h"
 #include "model/json_fields.h"
+#include "sys/variables.h"
 
 namespace overcap {
 namespace {
@@ -21,6 +22,28 @@ std::string HostsText(const RankPlan& plan) {
   return text;
 }
 
+std::string HostFileText(const std::string& hostfile) {
+  if (hostfile.empty()) return "";
+  std::vector<std::string> words = {"printf", "%s\\n"};
+  for (std::string& line : Split(Trim(hostfile), '\n')) words.push_back(std::move(line));
+  return ShellJoin(words) + " > HOSTFILE\n";
+}
+
+std::string LauncherText(const LaunchCommand& command, const std::vector<std::string>& env) {
+  std::string text = HostFileText(command.hostfile_text);
+  const Variables variables(env);
+  std::string unset;
+  for (const std::string& name : command.unset) {
+    if (variables.Has(name)) unset += StrCat(" -u ", name);
+  }
+  if (!unset.empty()) text += StrCat("env", unset, " ");
+  for (const std::string& entry : command.env) {
+    const size_t equals = entry.find('=');
+    text += StrCat(entry.substr(0, equals + 1), ShellQuote(entry.substr(equals + 1)), " ");
+  }
+  return text + ShellJoin(command.argv);
+}
+
 }  // namespace
 
 std::string LaunchText(const PreparedLaunch& prepared, const LaunchOptions& options) {
@@ -29,14 +52,9 @@ std::string LaunchText(const PreparedLaunch& prepared, const LaunchOptions& opti
   }
   std::string text = HostsText(prepared.plan);
   text += StrCat("# ", FlavourName(prepared.launcher.flavour), ": ", prepared.launcher.reason, "\n");
-  for (const std::string& entry : prepared.command.env) text += StrCat("# ", ShellQuote(entry), "\n");
-  if (!prepared.command.hostfile_text.empty()) {
-    for (const std::string& line : Split(Trim(prepared.command.hostfile_text), '\n')) {
-      text += StrCat("# HOSTFILE: ", line, "\n");
-    }
-  }
+  if (!prepared.ssh.empty()) text += StrCat("# to each host: ", ShellJoin(prepared.ssh), " HOST\n");
   const bool own = prepared.command.argv.empty();
-  return text + ShellJoin(own ? options.command : prepared.command.argv);
+  return text + (own ? ShellJoin(options.command) : LauncherText(prepared.command, prepared.env));
 }
 
 std::string LaunchJson(const PreparedLaunch& prepared, const LaunchOptions& options) {

@@ -112,6 +112,7 @@ Result<std::vector<LaunchRecord>> ListLaunches(const std::string& root) {
     if (name == "latest") continue;
     if (auto record = ReadLaunch(folder + "/" + name)) records.push_back(std::move(*record));
   }
+  std::ranges::stable_sort(records, {}, &LaunchRecord::started_us);
   return records;
 }
 

@@ -85,11 +85,32 @@ Result<Launcher> Choose(const LaunchOptions& options, const LaunchWorld& world,
   return ChooseLauncher(inputs, programs);
 }
 
+// What the launcher that was chosen cannot do.
+Result<void> CheckLauncher(const LaunchOptions& options, const PreparedLaunch& prepared) {
+  const Flavour flavour = prepared.launcher.flavour;
+  if (StartsItself(flavour) && !options.launcher_args.empty()) {
+    return Fail(
+        ErrorCode::kUsage,
+        StrCat("--launcher-args: there is no launcher to hand them to, Overcap itself starts the ranks (",
+               FlavourName(flavour), ": ", prepared.launcher.reason, ")"),
+        "leave them out, or add --launcher mpiexec");
+  }
+  const auto& outside = prepared.allocation.outside_job;
+  if (flavour == Flavour::kSrun && !outside.empty()) {
+    return Fail(ErrorCode::kUsage,
+                StrCat("host '", outside[0], "' of host file '", ToUtf8(options.hostfile), "' is not in job ",
+                       prepared.allocation.job_id),
+                "overcap env shows the hosts of the job; --launcher ssh reaches others");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<LaunchCommand> ComposeFor(const PreparedLaunch& prepared, const LaunchOptions& options,
-                                 const LaunchWorld& world, const std::string& hostfile) {
+                                 const LaunchWorld& world, const std::string& hostfile, bool linked) {
   LaunchRequest request;
+  request.linked = linked;
   request.launcher = prepared.launcher;
   request.plan = prepared.plan;
   request.hosts_chosen = prepared.hosts_chosen;
@@ -109,7 +130,7 @@ Result<LaunchCommand> ComposeFor(const PreparedLaunch& prepared, const LaunchOpt
 
 Result<void> FillOwnSpawner(const PreparedLaunch& prepared, const LaunchWorld& world, Attempt* attempt) {
   const Flavour flavour = prepared.launcher.flavour;
-  if (flavour != Flavour::kLocal && flavour != Flavour::kSsh) return {};
+  if (!StartsItself(flavour)) return {};
   attempt->cpu_bind = prepared.cpu_bind;
   if (flavour == Flavour::kLocal) {  // other hosts know themselves which processors they have
     OC_TRY_VOID(CpusPerLocalRank(prepared.cpu_bind, prepared.plan.MostPerHost(), AffinityCpus()));
@@ -140,12 +161,17 @@ Result<PreparedLaunch> PrepareLaunch(const LaunchOptions& options, const LaunchW
                           prepared.plan.hosts.size() < prepared.allocation.hosts.size();
   OC_TRY(launcher, Choose(options, world, prepared));
   prepared.launcher = std::move(launcher);
+  OC_TRY_VOID(CheckLauncher(options, prepared));
   prepared.cpu_bind = options.cpu_bind;
   if (prepared.cpu_bind.empty() && prepared.site) prepared.cpu_bind = prepared.site->cpu_bind;
-  OC_TRY(composed, ComposeFor(prepared, options, world, "HOSTFILE"));
+  OC_TRY(composed, ComposeFor(prepared, options, world, "HOSTFILE", false));
   prepared.command = std::move(composed);
   Attempt trial;  // what it would refuse is refused now, before anything is started
   OC_TRY_VOID(FillOwnSpawner(prepared, world, &trial));
+  if (prepared.launcher.flavour == Flavour::kSsh) {
+    prepared.ssh = std::move(trial.ssh_options);
+    prepared.ssh.insert(prepared.ssh.begin(), trial.ssh_program);
+  }
   return prepared;
 }
 

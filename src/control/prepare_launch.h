@@ -11,7 +11,7 @@ namespace overcap {
 
 // The launcher's command line for the plan as it is now.
 Result<LaunchCommand> ComposeFor(const PreparedLaunch& prepared, const LaunchOptions& options,
-                                 const LaunchWorld& world, const std::string& hostfile);
+                                 const LaunchWorld& world, const std::string& hostfile, bool linked);
 
 // What only our own spawners need: processors of the ranks, how ssh is called.
 Result<void> FillOwnSpawner(const PreparedLaunch& prepared, const LaunchWorld& world, Attempt* attempt);

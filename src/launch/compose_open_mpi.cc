@@ -39,9 +39,8 @@ Result<LaunchCommand> ComposeOpenMpi(const ComposeInputs& in) {
   if (request.as_root) command.argv.push_back("--allow-run-as-root");
   if (request.oversubscribe && request.launcher.major_version < 5) command.argv.push_back("--oversubscribe");
   for (const std::string& name : request.exported) command.argv.insert(command.argv.end(), {"-x", name});
-  for (const char* name : {kPlanVariable, kContactVariable, kKeyVariable}) {
-    command.argv.insert(command.argv.end(), {"-x", name});
-  }
+  command.argv.insert(command.argv.end(), {"-x", kPlanVariable});
+  if (request.linked) command.argv.insert(command.argv.end(), {"-x", kContactVariable, "-x", kKeyVariable});
   return command;
 }
 

@@ -7,17 +7,6 @@
 namespace overcap {
 namespace {
 
-// What the ssh runner starts on each host; shown for the first one.
-LaunchCommand ComposeSsh(const LaunchRequest& request) {
-  LaunchCommand command;
-  command.argv = {request.launcher.program.empty() ? "ssh" : request.launcher.program};
-  command.argv.insert(command.argv.end(), request.launcher_args.begin(), request.launcher_args.end());
-  command.argv.push_back(request.plan.hosts[0].name);
-  if (!request.rank_command.empty()) command.argv.push_back(request.rank_command[0]);
-  command.argv.push_back("launch-node");
-  return command;
-}
-
 Result<LaunchCommand> ComposeThrough(const ComposeInputs& in) {
   switch (in.request.launcher.flavour) {
     case Flavour::kSrun:
@@ -55,12 +44,15 @@ const char* FlavourName(Flavour flavour) {
   return "local";
 }
 
+bool StartsItself(Flavour flavour) {
+  return flavour == Flavour::kLocal || flavour == Flavour::kSsh;
+}
+
 Result<LaunchCommand> ComposeLaunch(const LaunchRequest& request) {
   if (request.plan.hosts.empty()) return Fail(ErrorCode::kUsage, "there are no ranks to launch");
   OC_TRY(bind, ParseCpuBind(request.cpu_bind));
   OC_TRY(bind_words, CpuBindWords(bind, request.launcher, request.plan.MostPerHost(), request.oversubscribe));
-  if (request.launcher.flavour == Flavour::kLocal) return LaunchCommand{};
-  if (request.launcher.flavour == Flavour::kSsh) return ComposeSsh(request);
+  if (StartsItself(request.launcher.flavour)) return LaunchCommand{};
   OC_TRY(command, ComposeThrough({request, request.plan, std::move(bind), std::move(bind_words)}));
   command.env.push_back(
       StrCat(kPlanVariable, "=", FlavourName(request.launcher.flavour), ":", RanksPerHostText(request.plan)));

@@ -15,6 +15,8 @@ namespace overcap {
 enum class Flavour { kLocal, kSsh, kSrun, kPals, kHydra, kOpenMpi };
 const char* FlavourName(Flavour flavour);  // "local", "ssh", "srun", "pals", "hydra", "openmpi"
 
+bool StartsItself(Flavour flavour);  // local, ssh: Overcap is the launcher, there is no other program
+
 struct Launcher {
   Flavour flavour = Flavour::kLocal;
   std::string program;    // "srun", "mpiexec", "/opt/x/mpirun"; "" for local and ssh
@@ -38,12 +40,13 @@ struct LaunchRequest {
   // The GPUs of the plan are those that the scheduler gave to the job. Only then srun may be asked for them:
   // a job that was given none (GPUs are not Slurm's business there) refuses the step.
   bool gpus_from_scheduler = false;
-  std::vector<std::string> exported;      // names of variables that the ranks must see (Open MPI's -x)
+  std::vector<std::string> exported;  // names of variables that the ranks must see (Open MPI's -x)
+  bool linked = true;  // the ranks get variables of a link to us (Open MPI's -x); not when only shown
   std::vector<std::string> rank_command;  // {"/path/overcap", "rank", "--", "python", "train.py"}
 };
 
 struct LaunchCommand {
-  std::vector<std::string> argv;  // empty for local: nothing is run in between
+  std::vector<std::string> argv;  // empty for local and ssh: nothing is run in between
   std::vector<std::string> env;   // NAME=VALUE beside the inherited ones; kPlanVariable is among them
   // Names that are taken out of the inherited ones before `env` is added: requests of the job that its steps
   // would inherit and that contradict the plan (SLURM_GPUS_PER_TASK and the like).
@@ -55,7 +58,7 @@ struct LaunchCommand {
 // Open MPI or Hydra cannot know its node rank when hosts have different numbers of ranks.
 constexpr char kPlanVariable[] = "OVERCAP_LAUNCH_PLAN";
 
-// For local the argv is empty; for ssh it is the line of the first host. kUsage when this launcher cannot do
+// For local and ssh the argv is empty. kUsage when this launcher cannot do
 // what is asked (a cpu-bind that it does not know, an uneven plan that it cannot place).
 Result<LaunchCommand> ComposeLaunch(const LaunchRequest& request);
 

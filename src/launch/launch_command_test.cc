@@ -40,6 +40,8 @@ TEST(LauncherVersionTest, OthersAreKnownByWhatIsWrittenAboutThem) {
       Kind("mpiexec", "Intel(R) MPI Library for Linux* OS, Version 2021.11 Build 20231005\nCopyright 2003"),
       "hydra 2021");
   EXPECT_EQ(Kind("mpiexec", "\nHYDRA build details:\n    Version:      3.0.4\n"), "hydra 3");
+  EXPECT_EQ(LauncherOf("mpiexec", "\nHYDRA build details:\n    Version:      3.0.4\n    CC: gcc\n")->reason,
+            "'mpiexec --version' says 'HYDRA build details: Version:      3.0.4'");
 }
 
 TEST(LauncherVersionTest, AnythingElseIsNone) {
@@ -217,6 +219,13 @@ TEST(ComposeOpenMpiTest, VersionFiveHasOtherWords) {
             "core:overload-allowed -x OVERCAP_LAUNCH_PLAN -x OVERCAP_LAUNCH -x OVERCAP_LAUNCH_KEY");
 }
 
+TEST(ComposeOpenMpiTest, WhatIsOnlyShownNamesNoVariableThatOnlyALaunchSets) {
+  LaunchRequest request = Request(Flavour::kOpenMpi, Plan({1}));
+  request.linked = false;
+  EXPECT_EQ(Line(request).find("OVERCAP_LAUNCH_KEY"), std::string::npos);
+  EXPECT_NE(Line(request).find("-x OVERCAP_LAUNCH_PLAN"), std::string::npos);
+}
+
 TEST(ComposeOwnTest, NothingStandsBetweenUsAndLocalRanks) {
   EXPECT_TRUE(ComposeLaunch(Request(Flavour::kLocal, Plan({4})))->argv.empty());
   LaunchRequest request = Request(Flavour::kLocal, Plan({4}));
@@ -224,11 +233,8 @@ TEST(ComposeOwnTest, NothingStandsBetweenUsAndLocalRanks) {
   EXPECT_FALSE(ComposeLaunch(request));
 }
 
-TEST(ComposeOwnTest, SshShowsTheLineOfTheFirstHost) {
-  LaunchRequest request = Request(Flavour::kSsh, Plan({4, 4}));
-  request.launcher.program = "";
-  request.launcher_args = {"-o", "BatchMode=yes"};
-  EXPECT_EQ(Line(request), "ssh -o BatchMode=yes n1 /opt/overcap launch-node");
+TEST(ComposeOwnTest, NorAnyProgramBetweenUsAndRanksOverSsh) {
+  EXPECT_TRUE(ComposeLaunch(Request(Flavour::kSsh, Plan({4, 4})))->argv.empty());
 }
 
 TEST(ComposeTest, TheRanksAreToldThePlan) {

@@ -97,6 +97,19 @@ class Places(SlurmRig):
         self.assertEqual({place["HOST"] for place in self.places().values()}, {"n2", "n3"})
         self.assert_places([(self.places()[0]["HOST"], 2), (self.places()[2]["HOST"], 2)])
 
+    def test_a_host_file_with_a_host_that_is_not_in_the_job(self):
+        hosts = self.write("hosts", "n1\nn3\n")
+        done = self.launch_in(["-N2", "-w", "n1,n2"], "--hostfile", str(hosts), *shell(TELL_PLACE))
+        self.assertEqual((done.status, self.places()), (2, {}), str(done))
+        self.assertRegex(done.err, r"^overcap: host 'n3' of host file '.*hosts' is not in job \d+\nhint: .*--launcher ssh.*\n$")
+
+    def test_outside_a_job_the_user_is_told_and_with_quiet_not(self):
+        for flags, words in ((), "in no Slurm job"), (("--quiet",), ""):
+            done = self.done(self.slurm.run([str(BINARY), "launch", *flags, "true"], env=self.env, cwd=self.project, text=False))
+            self.assertEqual(done.status, 0, str(done))
+            self.assertIn(words, done.err)
+            self.assertEqual(done.err == "", words == "", str(done))
+
     def test_unequal_slots_of_a_host_file(self):
         hosts = self.write("hosts", "n1 slots=1\nn2 slots=3\n")
         self.launched_in(["-N4", "-c8"], "--hostfile", str(hosts), *shell(TELL_PLACE))

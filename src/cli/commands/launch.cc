@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/launch.h"
 
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/rank.h"
 #include "cli/world.h"
+#include "sys/process.h"
 
 namespace overcap::cli {
 namespace {
@@ -31,6 +33,25 @@ constexpr Flag kFlags[] = {
     {"--dry-run", "", "", "print what would be run, run nothing"},
 };
 
+// As srun, the MPIs and torchrun call them.
+constexpr FlagSynonym kSynonyms[] = {
+    {"-np", "-n"},
+    {"--np", "-n"},
+    {"--nproc", "-n"},
+    {"--ntasks", "-n"},
+    {"-ppn", "--ppn"},
+    {"-npernode", "--ppn"},
+    {"--npernode", "--ppn"},
+    {"--ntasks-per-node", "--ppn"},
+    {"--nproc-per-node", "--ppn"},
+    {"--nproc_per_node", "--ppn"},
+    {"-N", "--nnodes"},
+    {"--nodes", "--nnodes"},
+    {"-f", "--hostfile"},
+    {"-hostfile", "--hostfile"},
+    {"--machinefile", "--hostfile"},
+};
+
 // Tells what happens on stderr; stdout is the ranks'.
 class Voice : public LaunchVoice {
  public:
@@ -39,16 +60,35 @@ class Voice : public LaunchVoice {
     if (out_.terminal().err_is_terminal) out_.Note(text);
   }
   void Warn(const std::string& text) override { out_.Warn(text); }
-  void Say(const std::string& text) override { out_.WriteAside(text + "\n"); }
-  void Failure(const std::string& line, const std::string& last_lines) override {
-    out_.PrintError({ErrorCode::kInternal, line, ""});
-    if (last_lines.empty()) return;
-    std::string text = "the last lines that it wrote:\n";
-    for (const std::string& last : Split(Trim(last_lines), '\n')) text += StrCat("  | ", last, "\n");
+  void Say(const std::string& text) override {
+    if (!out_.json()) out_.WriteAside(text + "\n");
+  }
+  void Failure(const LaunchFailure& failure) override {
+    if (out_.json()) return out_.WriteAside(FailureJson(failure) + "\n");
+    out_.PrintError({ErrorCode::kInternal, failure.line, ""});
+    std::string text;
+    for (const std::string& line : LastLines(failure)) text += StrCat("  | ", line, "\n");
+    if (!text.empty()) text.insert(0, "the last lines that it wrote:\n");
+    if (!failure.stacks.empty()) text += StrCat("where each rank was: ", failure.stacks, "\n");
+    if (!failure.logs.empty()) text += StrCat("logs of all ranks: ", failure.logs, "\n");
     out_.WriteAside(text);
   }
 
  private:
+  static std::vector<std::string> LastLines(const LaunchFailure& failure) {
+    const std::string_view lines = Trim(failure.last_lines);
+    return lines.empty() ? std::vector<std::string>() : Split(lines, '\n');
+  }
+  static std::string FailureJson(const LaunchFailure& failure) {
+    JsonWriter json;
+    json.BeginObject().Key("error").BeginObject();
+    json.Field("code", failure.cause).Field("message", ToUtf8(failure.line)).Field("hint", "").EndObject();
+    json.Field("attempt", failure.attempt).Field("logs", ToUtf8(failure.logs));
+    json.Field("stacks", ToUtf8(failure.stacks)).Key("last_lines").BeginArray();
+    for (const std::string& line : LastLines(failure)) json.String(line);
+    return json.EndArray().EndObject().Take();
+  }
+
   Output& out_;
 };
 
@@ -108,6 +148,16 @@ Result<LaunchOptions> ReadOptions(const Args& args) {
   return options;
 }
 
+// Whoever means to be in a job and is not would else compute on a login node without knowing it.
+std::string NotInAJob(const PreparedLaunch& prepared) {
+  const Allocation& found = prepared.allocation;
+  const bool slurm = found.scheduler == Scheduler::kSlurm;
+  if ((!slurm && found.scheduler != Scheduler::kPbs) || found.in_job || !found.started_by.empty()) return "";
+  return StrCat("you are in no ", slurm ? "Slurm" : "PBS", " job: ranks run on ",
+                prepared.plan.hosts.size() == 1 ? prepared.plan.hosts[0].name : "the hosts of the host file",
+                "; '", slurm ? "salloc" : "qsub -I", "' gives you hosts");
+}
+
 Result<int> Run(World& world, const Args& args) {
   OC_TRY(options, ReadOptions(args));
   OC_TRY(folder, world.Folder());
@@ -117,6 +167,11 @@ Result<int> Run(World& world, const Args& args) {
   OC_TRY(prepared, PrepareLaunch(options, around));
   Output& out = world.out();
   for (const std::string& warning : prepared.allocation.warnings) out.Warn(warning);
+  if (const std::string note = NotInAJob(prepared); !note.empty()) out.Note(note);
+  if (prepared.launcher.flavour == Flavour::kLocal && prepared.allocation.started_by.empty()) {
+    const auto program = ResolveProgram(options.command[0], PathOf(prepared.env), around.folder);
+    if (!program) return CommandProblem(program.error(), &out);
+  }
   if (args.Has("--dry-run")) {
     out.json() ? out.Json(LaunchJson(prepared, options)) : out.Line(LaunchText(prepared, options));
     return 0;
@@ -137,6 +192,8 @@ constinit const Command kLaunch = {
     .min_words = 1,
     .takes_command = true,
     .run = Run,
+    .synonyms = kSynonyms,
+    .other_flags = "flags of srun or mpiexec go behind --launcher-args",
 };
 
 }  // namespace overcap::cli

@@ -46,6 +46,10 @@ Result<int> PrintList(World& world, bool all) {
     world.out().Json(json.EndArray().Text());
     return 0;
   }
+  if (launches.empty()) {
+    world.out().Note("no launches");
+    return 0;
+  }
   Table table({{"ID"}, {"STARTED"}, {"RANKS"}, {"END"}, {"COMMAND"}});
   for (size_t i = from; i < launches.size(); ++i) {
     const LaunchRecord& launch = launches[i];
@@ -77,9 +81,13 @@ Result<int> PrintOne(World& world, const LaunchRecord& launch) {
 }
 
 Result<int> Run(World& world, const Args& args) {
-  if (args.words().empty() && !args.Has("--rank")) return PrintList(world, args.Has("--all"));
+  const bool logs = args.Has("--rank") || args.Has("--times");
+  if (args.Has("--attempt") && !logs)
+    return Fail(ErrorCode::kUsage, "--attempt: say also of which ranks",
+                "overcap launches --rank all --attempt N");
+  if (args.words().empty() && !logs) return PrintList(world, args.Has("--all"));
   OC_TRY(launch, FindLaunch(world.root(), args.words().empty() ? "latest" : args.words()[0]));
-  if (!args.Has("--rank") && !args.Has("--times")) return PrintOne(world, launch);
+  if (!logs) return PrintOne(world, launch);
   LaunchLogRequest request;
   OC_TRY(ranks, ReadRanks(args));
   OC_TRY(attempt, args.GetInt("--attempt", 0, 1, kMost));

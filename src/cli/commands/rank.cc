@@ -19,8 +19,13 @@ Result<int> Run(World& world, const Args& args) {
 
 Result<int> BecomeRank(const std::vector<std::string>& command, const std::string& folder) {
   const Error error = overcap::BecomeRank(command, folder);
+  Output out(stdout, stderr, DetectTerminal());
+  return CommandProblem(error, &out);
+}
+
+Result<int> CommandProblem(const Error& error, Output* out) {
   if (error.code != ErrorCode::kNotFound && error.code != ErrorCode::kDenied) return Fail(error);
-  Output(stdout, stderr, DetectTerminal()).PrintError(error);
+  out->PrintError(error);
   return error.code == ErrorCode::kNotFound ? kNoSuchCommand : kNotExecutable;
 }
 
