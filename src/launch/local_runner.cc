@@ -107,7 +107,9 @@ AttemptEnd LocalRunner::Run(const Attempt& attempt, RankLogs* logs) {
   if (isatty(STDIN_FILENO) == 0) members[0].request.stdin_fd = STDIN_FILENO;  // a terminal stays ours
   LocalRun run(clock_, &supervisor_, attempt, logs, &end);
   const int64_t oom_kills = KernelOomKills();
-  const GroupEnd group = supervisor_.Run(&members, {}, &run, &run);
+  GroupLimits limits;
+  limits.leave_alone = leave_alone_;
+  const GroupEnd group = supervisor_.Run(&members, limits, &run, &run);
   if (end.cause == AttemptEnd::Cause::kIdle) return end;
   if (group.cause == StopCause::kCancelled) {
     end.cause = AttemptEnd::Cause::kCancelled;

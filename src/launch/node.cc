@@ -19,6 +19,7 @@
 #include "sys/devices.h"
 #include "sys/file_limit.h"
 #include "sys/free_port.h"
+#include "sys/inherited_children.h"
 #include "sys/oom.h"
 #include "sys/own_host_name.h"
 #include "sys/supervisor.h"
@@ -209,7 +210,9 @@ Result<void> RunRanks(const node_link::Start& start, Channel* channel, const Clo
                  start.folder, start.master_addr, start.master_port, *cpus});
   NodeRun run(channel, clock, start.first_rank, start.ranks);
   for (size_t i = 0; i < members.size(); ++i) members[i].sink = run.SinkOf(i);
-  run.Finish(supervisor->Run(&members, {}, &run, &run));
+  GroupLimits limits;
+  limits.leave_alone = InheritedChildren();  // of login scripts
+  run.Finish(supervisor->Run(&members, limits, &run, &run));
   return {};
 }
 

@@ -457,6 +457,15 @@ class HowItEnds(LaunchRig):
                 process.send_signal(number)
                 self.assertEqual(self.ended_launch(process).status, 128 + number)
 
+    def test_what_a_script_began_before_it_became_the_launch_is_left_alone(self):
+        command = [str(self.binary), "launch", "-n", "2", *shell("sleep 1000 & echo begun")]
+        done = subprocess.run(shell('sleep 100 < /dev/null > /dev/null 2>&1 & echo $!; exec "$@"', *command),
+                              env=self.env, cwd=self.project, capture_output=True, timeout=30, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        background = int(done.stdout.split()[0])
+        self.assertEqual(self.processes(), [background], self.command_lines())
+        os.kill(background, signal.SIGKILL)
+
     def test_killing_the_launch_leaves_no_rank(self):
         script = f"trap '' TERM INT HUP; {TELL_PLACE}; {STAY}"
         process = self.started("-n", "4", "--grace", "1s", *shell(script), ranks=4)
