@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -17,12 +21,35 @@ namespace overcap {
 namespace {
 
 constexpr int kLastLines = 20;
+constexpr int kWordsWaitMs = 1000;
 
 // A host that does not answer, a launcher that will not have it: no rank was started, so there is nothing to
 // keep.
 bool Refused(const AttemptEnd& end) {
   using Cause = AttemptEnd::Cause;
   return (end.cause == Cause::kHostFailed || end.cause == Cause::kCannotRun) && end.code == ErrorCode::kUsage;
+}
+
+// While no rank runs, TERM and its like end this process as they end any other, even when nobody reads what
+// it has to say.
+class OpenToSignals {
+ public:
+  OpenToSignals() {
+    sigset_t ending;
+    sigemptyset(&ending);
+    for (const int sig : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&ending, sig);
+    sigprocmask(SIG_UNBLOCK, &ending, &before_);
+  }
+  ~OpenToSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  OpenToSignals(const OpenToSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+bool TakesWords(int fd, int wait_ms) {
+  pollfd one{fd, POLLOUT, 0};
+  return poll(&one, 1, wait_ms) > 0;
 }
 
 // One launch from its first attempt to its last.
@@ -111,7 +138,12 @@ class LaunchRun {
     const int signal_before = runner_->CancelSignal();
     // A reader that does not read is waited for, until somebody says stop.
     logs.ShowRest([&] { return signal_before == 0 ? runner_->CancelSignal() != 0 : true; });
-    Tell(record, logs, attempt.log_folder);
+    // Who has said stop does not wait for somebody to read why.
+    if (runner_->CancelSignal() == 0 || TakesWords(STDERR_FILENO, kWordsWaitMs)) {
+      std::optional<OpenToSignals> open;
+      if (!TakesWords(STDERR_FILENO, 0)) open.emplace();
+      Tell(record, logs, attempt.log_folder);
+    }
     records_.push_back(std::move(record));
     return {};
   }

@@ -292,9 +292,9 @@ for n in range(50):
 
     @needs_root
     def test_a_reader_that_has_stopped_does_not_keep_a_launch_from_being_stopped(self):
-        for tee in ("0", "all"):
-            with self.subTest(tee):
-                process = self.started("-n", "2", "--tee", tee, *shell(f"{TELL_PLACE}; yes $RANK"), ranks=2)
+        for tee, speak in (("0", "yes"), ("all", "yes $RANK"), ("0", "yes >&2")):
+            with self.subTest(tee=tee, speak=speak):
+                process = self.started("-n", "2", "--tee", tee, *shell(f"{TELL_PLACE}; {speak}"), ranks=2)
                 self.until(lambda: all(len(self.rank_log(rank)) > 1 << 20 for rank in range(2)),
                            "more output than any pipe takes")
                 process.send_signal(signal.SIGTERM)
