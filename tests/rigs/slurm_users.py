@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""People who exist only inside a test cluster: its /etc/passwd and /etc/group are the real ones and a few lines more.
+
+Only root can be several people; elsewhere whoever asks for users is skipped, and told so."""
+import os
+import pathlib
+import unittest
+
+FIRST_ID = 23000
+
+
+def need_root(users):
+    if users and os.geteuid() != 0:
+        raise unittest.SkipTest("NOT TESTED: a cluster with several users needs root")
+
+
+def add_users(machines, folder, users):
+    """Before anything looks a user up, and before nodes are added (they get these mounts from the login node)."""
+    homes = folder / "home"
+    homes.mkdir()
+    people, groups = [], []
+    for number, name in enumerate(users, FIRST_ID):
+        home = homes / name
+        home.mkdir(mode=0o700)
+        os.chown(home, number, number)
+        people.append(f"{name}:x:{number}:{number}::{home}:/bin/bash\n")
+        groups.append(f"{name}:x:{number}:\n")
+    for real, lines in (("/etc/passwd", people), ("/etc/group", groups)):
+        private = folder / "etc" / pathlib.Path(real).name
+        private.write_text(pathlib.Path(real).read_text().rstrip("\n") + "\n" + "".join(lines))
+        private.chmod(0o644)
+        machines.inside_switch(["mount", "--bind", str(private), real])
+
+
+def as_user(folder, user, argv, environment):
+    """(argv, environment) that run argv as somebody of the cluster."""
+    become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--inh-caps=-all"]
+    return [*become, *argv], {**environment, "USER": user, "LOGNAME": user, "HOME": f"{folder}/home/{user}"}
