@@ -140,7 +140,10 @@ class SlurmCluster(SlurmFaults, SlurmViews):
     def daemon(self, argv, name):
         """Starts a daemon on the login node that stays in the foreground; it ends with the cluster."""
         with open(self.folder / "log" / f"{name}.out", "ab") as log:
-            self.daemons[name] = self.popen(argv, stdout=log, stderr=log, start_new_session=True)
+            words, env = self.words(argv)
+            # nsenter stops when its child is frozen; it must not outlive tests that are killed then.
+            self.daemons[name] = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *words], env=env, stdout=log,
+                                                  stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
 
     def program(self, name):
         return shutil.which(name, path=self.environment["PATH"])
