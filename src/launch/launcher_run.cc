@@ -127,7 +127,7 @@ void LauncherRun::TakeSignals() {
     if (stop_us_ == 0) {
       end_.signal = sig;
       BeginStop(AttemptEnd::Cause::kCancelled, attempt_.grace_us);
-    } else {
+    } else if (now_us_ >= stop_us_ + kSameWordUs) {
       ++hurry_;
       SendAll(node_link::Stop{0});
       stop_until_us_ = std::min(stop_until_us_, now_us_ + 2'000'000);

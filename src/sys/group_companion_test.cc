@@ -138,9 +138,10 @@ TEST(GroupCompanion, ASecondInterruptEndsTheGraceTime) {
     times.grace = 60'000'000;
     auto supervisor = Supervisor::Make(clock, times, {.hangup_cancels = true, .second_kills = true});
     const Fd log(open("/dev/null", O_WRONLY | O_CLOEXEC));
-    // The second comes from the member itself, when it was asked to end.
-    std::vector<GroupMember> members{Shell(StrCat("trap 'kill -INT ", getpid(), "' TERM; kill -HUP ",
-                                                  getpid(), "; while :; do sleep 0.01; done"))};
+    // The second comes from the member itself, a while after it was asked to end.
+    std::vector<GroupMember> members{
+        Shell(StrCat("trap 'sleep 0.2; kill -INT ", getpid(), "' TERM; kill -HUP ", getpid(),
+                     "; while :; do sleep 0.01; done"))};
     members[0].log_fd = log.Get();
     Silent silent;
     const GroupEnd end = (*supervisor)->Run(&members, {}, &silent);
@@ -148,6 +149,24 @@ TEST(GroupCompanion, ASecondInterruptEndsTheGraceTime) {
                   (*supervisor)->CancelSignal());
   });
   EXPECT_EQ(story, StrCat("1 ", SIGKILL, " ", SIGHUP));
+}
+
+TEST(GroupCompanion, ASignalThatIsSentTwiceLeavesTheGraceTime) {
+  const std::string story = InChild([] {
+    const PosixClock clock;
+    SupervisorTimes times;
+    times.grace = 30'000'000;
+    auto supervisor = Supervisor::Make(clock, times, {.hangup_cancels = true, .second_kills = true});
+    const Fd log(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    std::vector<GroupMember> members{
+        Shell(StrCat("trap 'kill -TERM ", getpid(), "; sleep 0.1; exit 7' TERM; ", "kill -TERM ", getpid(),
+                     "; while :; do sleep 0.01; done"))};
+    members[0].log_fd = log.Get();
+    Silent silent;
+    const GroupEnd end = (*supervisor)->Run(&members, {}, &silent);
+    return StrCat(static_cast<int>(end.cause == StopCause::kCancelled), " ", end.end.exit_status);
+  });
+  EXPECT_EQ(story, "1 7");
 }
 
 }  // namespace

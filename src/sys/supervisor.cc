@@ -48,8 +48,10 @@ void Supervisor::TakeSignals() {
 }
 
 void Supervisor::Cancel(int sig) {
-  if (signals_.second_kills && (cancel_ || sig == SIGQUIT)) hurry_ = true;
-  if (!cancel_) cancel_signal_ = sig;
+  const int64_t now_us = clock_.MonotonicUs();
+  const bool second = cancel_ && now_us >= cancel_us_ + kSameWordUs;
+  if (signals_.second_kills && (second || sig == SIGQUIT)) hurry_ = true;
+  if (!cancel_) cancel_signal_ = sig, cancel_us_ = now_us;
   cancel_ = true;
 }
 

@@ -48,7 +48,7 @@ struct GroupMember {
 // Which signals mean what to a supervisor, beside TERM and INT.
 struct SupervisorSignals {
   bool hangup_cancels = false;  // HUP cancels as TERM does, unless it was ignored when we began (nohup)
-  bool second_kills = false;    // QUIT, and a second INT or TERM, end the grace time
+  bool second_kills = false;    // QUIT, and a second INT or TERM a moment later, end the grace time
 };
 
 struct GroupLimits {
@@ -127,6 +127,7 @@ class Supervisor {
   SignalInbox inbox_;
   bool cancel_ = false, hurry_ = false, drain_ = false, child_ended_ = false;
   int cancel_signal_ = 0;
+  int64_t cancel_us_ = 0;
   int warnings_ = 0;          // USR1 not yet passed on
   std::set<pid_t> given_up_;  // children that no KILL could end
 };

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "base/text.h"
+#include "sys/signal_inbox.h"
 
 namespace overcap::node_link {
 namespace {
@@ -26,6 +27,7 @@ HeadState::HeadState(const Attempt& attempt, int64_t now_us, HeadTimes times)
       ranks_(attempt.plan.world_size, RankState::kUnknown),
       stacks_until_us_(kNever),
       stop_until_us_(kNever),
+      second_word_us_(kNever),
       children_until_us_(kNever) {
   const int64_t until = attempt.connect_us > 0 ? Later(now_us, attempt.connect_us) : kNever;
   hosts_.assign(attempt.plan.hosts.size(), {Host::kSilent, until, kNever});
@@ -103,11 +105,11 @@ void HeadState::OnChildren(int count, int64_t now_us) {
 
 void HeadState::OnSignal(int signal, int64_t now_us) {
   if (Blame(AttemptEnd::Cause::kCancelled)) end_.signal = signal;
-  if (interrupted_ && signal == SIGINT && stop_grace_us_ > 0) {
+  if (now_us >= second_word_us_ && signal == SIGINT && stop_grace_us_ > 0) {
     stopping_ = false;
     BeginStop(0, now_us);
   }
-  interrupted_ = true;
+  second_word_us_ = std::min(second_word_us_, Later(now_us, kSameWordUs));
   BeginStop(attempt_.grace_us, now_us);
   OnTime(now_us);
 }

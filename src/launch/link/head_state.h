@@ -102,11 +102,12 @@ class HeadState {
   std::optional<RankFailure> first_untold_;  // the first that ended in a way that nobody told
   std::optional<ChildEnd> common_child_end_;
   bool blamed_ = false;  // end_ says whom
-  bool started_ = false, stopping_ = false, gave_up_ = false, interrupted_ = false;
+  bool started_ = false, stopping_ = false, gave_up_ = false;
   int children_ = 0, children_step_ = 0;
   int64_t last_output_us_ = 0;
   int64_t stacks_until_us_;  // kNever: not asked for, or done with
   int64_t stop_until_us_;
+  int64_t second_word_us_;  // from then on another INT means "at once"; kNever: there was no signal
   int64_t stop_grace_us_ = 0;
   int64_t children_until_us_;  // next step against children that stay
 };

@@ -183,6 +183,9 @@ TEST(HeadState, CancelsAndThenKillsWhenAskedTwice) {
   world->OnSignal(SIGINT, world.now);
   EXPECT_EQ(world->TakeOrders(), std::vector{Order::kStop});
   EXPECT_EQ(world->StopGraceUs(), 2 * kSecond);
+  world->OnSignal(SIGINT, world.now + 1000);  // the same word, sent to the process and to its group
+  EXPECT_EQ(world->StopGraceUs(), 2 * kSecond);
+  world.now += kSecond / 2;
   world->OnSignal(SIGINT, world.now);
   EXPECT_EQ(world->TakeOrders(), std::vector{Order::kStop});
   EXPECT_EQ(world->StopGraceUs(), 0);
