@@ -5,7 +5,9 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "sys/nvml.h"
+#include "sys/posix_files.h"
 
 namespace overcap {
 namespace {
@@ -46,6 +48,33 @@ TEST(NvmlTest, ALibraryThatIsNotThereIsNotFound) {
 
 TEST(NvmlTest, ALibraryThatIsNoNvmlIsRefused) {
   EXPECT_EQ(GpusFromNvml("libm.so.6").error().code, ErrorCode::kUnavailable);
+}
+
+std::string WithFake(const char* how, int64_t deadline_us) {
+  setenv("FAKE_NVML", how, 1);
+  const auto gpus = GpusFromNvml(OVERCAP_FAKE_NVML, deadline_us);
+  unsetenv("FAKE_NVML");
+  if (!gpus) return gpus.error().message;
+  std::string text;
+  for (const GpuFacts& gpu : *gpus) {
+    text += StrCat(gpu.index, " ", gpu.name, " ", gpu.uuid, " ", gpu.memory_bytes >> 30, "; ");
+  }
+  return text;
+}
+
+TEST(NvmlTest, TellsTheGpusAndLeavesNoThreadBehindThatCouldTakeOurSignals) {
+  const auto threads = [] { return PosixFiles().List("/proc/self/task")->size(); };
+  const auto descriptors = [] { return PosixFiles().List("/proc/self/fd")->size(); };
+  const size_t before = threads(), open_before = descriptors();
+  EXPECT_EQ(WithFake("", 10'000'000), "0 NVIDIA A40 GPU-1 48; 1 NVIDIA A40 GPU-2 48; ");
+  EXPECT_EQ(threads(), before);
+  EXPECT_EQ(descriptors(), open_before);
+}
+
+TEST(NvmlTest, ADriverThatFailsHangsOrCrashesIsAnErrorInTime) {
+  EXPECT_EQ(WithFake("fail", 10'000'000), "nvml cannot start: Driver Not Loaded");
+  EXPECT_EQ(WithFake("hang", 50'000), "nvml ended without an answer");
+  EXPECT_EQ(WithFake("crash", 10'000'000), "nvml ended without an answer");
 }
 
 }  // namespace
