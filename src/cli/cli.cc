@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/args.h"
 #include "cli/help.h"
+#include "sys/process.h"
 #include "sys/standard_streams.h"
 
 namespace overcap::cli {
@@ -38,6 +39,7 @@ Result<int> RunParsed(const ParsedLine& line, std::span<const Command* const> co
 int RunCommandLine(std::span<const std::string> words, std::span<const Command* const> commands,
                    World& world) {
   OpenClosedStreams();
+  HeedChildren();
   Output& out = world.out();
   GlobalOptions globals;
   const auto line = ParseLine(words, commands, &globals);

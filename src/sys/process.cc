@@ -209,6 +209,10 @@ void SetDefaultSignals() {
   for (int sig = 1; sig < NSIG; ++sig) sigaction(sig, &action, nullptr);
 }
 
+void HeedChildren() {
+  signal(SIGCHLD, SIG_DFL);
+}
+
 Result<Spawned> Spawn(const SpawnRequest& request) {
   if (request.argv.empty()) return Fail(ErrorCode::kUsage, "no command was given");
   std::string program = request.program;

@@ -61,6 +61,10 @@ std::string_view PathOf(const std::vector<std::string>& env);
 // too.
 void SetDefaultSignals();
 
+// Whoever ignores the ends of its children starts others who do, and these never learn how theirs ended: from
+// now on this process does.
+void HeedChildren();
+
 // How a process ended.
 struct ProcessEnd {
   int exit_status = -1;  // its own; 128 + signal when it died by one

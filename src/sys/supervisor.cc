@@ -21,6 +21,7 @@ bool IsIgnored(int sig) {
 
 Result<std::unique_ptr<Supervisor>> Supervisor::Make(const Clock& clock, SupervisorTimes times,
                                                      SupervisorSignals signals) {
+  HeedChildren();
   signals.hangup_cancels = signals.hangup_cancels && !IsIgnored(SIGHUP);
   std::unique_ptr<Supervisor> supervisor(new Supervisor(clock, times, signals));
   // Blocked, not ignored: what a process ignores, its children would ignore too.

@@ -432,6 +432,17 @@ class HowItEnds(LaunchRig):
         self.assertLess(done.seconds, 10)
         self.assertEqual(done.out, "said\n")
 
+    def test_a_caller_that_ignores_the_ends_of_children_does_no_harm(self):
+        for launcher in ("local", "ssh"):
+            with self.subTest(launcher):
+                code = ("import os, signal, sys\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+                        "os.execv(sys.argv[1], sys.argv[1:])")
+                command = [str(self.binary), "launch", "-n", "2", "--launcher", launcher, *shell("exit 3")]
+                done = subprocess.run([*python(code), *command], env=self.env, cwd=self.project,
+                                      capture_output=True, timeout=30, check=False)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertNotIn(b"warning", done.stderr)
+
     def test_interrupt_stops_all_ranks(self):
         process = self.started("-n", "4", *shell(f"{TELL_PLACE}; {STAY}"), ranks=4)
         process.send_signal(signal.SIGINT)
