@@ -12,13 +12,13 @@ namespace overcap {
 namespace {
 
 constexpr size_t kPipeBytes = 1 << 20;
-constexpr size_t kBufferBytes = 128 << 10;
+constexpr size_t kSinkBytes = 64 << 10;
 constexpr ssize_t kGrowAtBytes = 32 << 10;
 constexpr int64_t kRetryUs = 100'000;
 
 // Shared by all pumps: its content is written or dropped before anybody else uses it.
 std::vector<char>& Scratch() {
-  static std::vector<char> buffer(kBufferBytes);
+  static std::vector<char> buffer(kPipeBytes);
   return buffer;
 }
 
@@ -72,11 +72,15 @@ bool OutputPump::Pump(int64_t now_us, int64_t limit) {
 }
 
 ssize_t OutputPump::Move() {
-  return sink_ != nullptr ? GiveToSink() : CopyToFile();
+  if (sink_ != nullptr) return GiveToSink();
+  if (splice_) {
+    const ssize_t moved = splice(read_end_.Get(), nullptr, file_, nullptr, kPipeBytes, SPLICE_F_NONBLOCK);
+    if (moved >= 0 || errno != EINVAL) return moved;
+    splice_ = false;
+  }
+  return CopyToFile();
 }
 
-// Through a buffer that stays in the processor's cache: faster than splice, which copies as well, page by
-// page and with a slower routine of the kernel.
 ssize_t OutputPump::CopyToFile() {
   std::vector<char>& buffer = Scratch();
   const ssize_t size = read(read_end_.Get(), buffer.data(), buffer.size());
@@ -95,7 +99,7 @@ ssize_t OutputPump::CopyToFile() {
 
 ssize_t OutputPump::GiveToSink() {
   std::vector<char>& buffer = Scratch();
-  const ssize_t size = read(read_end_.Get(), buffer.data(), buffer.size());
+  const ssize_t size = read(read_end_.Get(), buffer.data(), kSinkBytes);
   if (size > 0) sink_->Take(stream_, {buffer.data(), static_cast<size_t>(size)});
   return size;
 }

@@ -40,7 +40,7 @@ class OutputPump {
   ssize_t Move();        // as read(2)
   ssize_t GiveToSink();  // as read(2)
   ssize_t Drop();        // as read(2)
-  ssize_t CopyToFile();  // as read(2)
+  ssize_t CopyToFile();  // for files that splice cannot write
   void WriteFailed(int error, int64_t now_us);
   void Grow(ssize_t moved);
 
@@ -48,7 +48,8 @@ class OutputPump {
   int file_ = -1;
   OutputSink* sink_ = nullptr;
   int stream_ = 1;
-  bool large_ = false;    // the pipe was made larger
+  bool large_ = false;  // the pipe was made larger
+  bool splice_ = true;
   int64_t retry_us_ = 0;  // before that the file is not tried
   int64_t moved_bytes_ = 0;
   int64_t dropped_bytes_ = 0;
