@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/slurm/sbatch_script.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "clusters/slurm/slurm_time.h"
+#include "clusters/slurm/squeue_text.h"
+
+namespace overcap {
+namespace {
+
+constexpr int64_t kMib = 1 << 20;
+constexpr size_t kLongestName = 200;
+constexpr int kLongestWarning = 65535;  // Slurm keeps it in 16 bits
+
+bool IsControl(unsigned char c) {
+  return c < ' ' || c == 0x7F;
+}
+
+// Slurm takes any byte, but a newline in a name breaks everybody's squeue.
+std::string JobName(const JobSpec& spec) {
+  std::string name = spec.name.empty() ? spec.id : spec.name;
+  if (name.size() > kLongestName) {
+    size_t end = kLongestName;
+    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
+    name.resize(end);
+  }
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return IsControl(static_cast<unsigned char>(c)); }, ' ');
+  return name;
+}
+
+// Slurm 22.05 has no way to write a backslash in the name of an output file, and sbatch takes "#SBATCH" and
+// "#PBS" at the beginning of any line of the script for its own, within quotes as well.
+Result<void> CheckPath(std::string_view path, std::string_view what) {
+  if (path.empty() || path[0] != '/') {
+    return Fail(ErrorCode::kUsage, StrCat(what, " ", Quoted(path), " is not an absolute path"));
+  }
+  const bool control = std::any_of(path.begin(), path.end(), IsControl);
+  if (control || path.find('\\') != std::string_view::npos) {
+    return Fail(ErrorCode::kUsage,
+                StrCat(what, " ", Quoted(path), " holds a ", control ? "control character" : "backslash",
+                       ", which Slurm cannot handle"),
+                "keep overcap's folder and binary under a plain path");
+  }
+  return {};
+}
+
+Result<void> CheckWords(const std::vector<std::string>& words) {
+  if (words.empty()) return Fail(ErrorCode::kInternal, "no agent to start");
+  OC_TRY_VOID(CheckPath(words[0], "the program"));
+  for (const std::string& word : words) {
+    if (std::any_of(word.begin(), word.end(), IsControl)) {
+      return Fail(ErrorCode::kUsage,
+                  StrCat("the agent's argument ", Quoted(word), " holds a control character"));
+    }
+  }
+  return {};
+}
+
+Result<void> CheckSettings(const SbatchSettings& settings) {
+  std::vector<std::pair<std::string_view, std::string>> named = {{"account", settings.account},
+                                                                 {"qos", settings.qos},
+                                                                 {"constraint", settings.constraint},
+                                                                 {"reservation", settings.reservation}};
+  for (const std::string& partition : settings.partitions) named.emplace_back("partition", partition);
+  for (const auto& [what, value] : named) {
+    const bool listed = what == "partition" && (value.empty() || value.find(',') != std::string::npos);
+    if (listed || std::any_of(value.begin(), value.end(), IsControl)) {
+      return Fail(ErrorCode::kUsage, StrCat("cluster setting ", what, " ", Quoted(value), " is no name"));
+    }
+  }
+  if (settings.warn_seconds < 0 || settings.warn_seconds > kLongestWarning) {
+    return Fail(ErrorCode::kUsage,
+                StrCat("a warning ", settings.warn_seconds, " seconds ahead is not possible"),
+                StrCat("Slurm allows 0 to ", kLongestWarning));
+  }
+  return CheckSbatchArgs(settings.extra_args);
+}
+
+// For --output: '%' begins a pattern.
+std::string EscapePattern(std::string_view path) {
+  std::string escaped;
+  for (char c : path) escaped.append(c == '%' ? 2 : 1, c);
+  return escaped;
+}
+
+std::string DependencyText(const std::vector<SlurmDependency>& after) {
+  std::string ok, any;
+  for (const SlurmDependency& job : after) (job.any_end ? any : ok) += StrCat(":", job.slurm_id);
+  std::string text = ok.empty() ? "" : StrCat("afterok", ok);
+  if (!any.empty()) text += StrCat(text.empty() ? "" : ",", "afterany", any);
+  return text;
+}
+
+void AddResources(const Resources& resources, std::vector<std::string>* argv) {
+  argv->push_back(StrCat("--nodes=", resources.nodes));
+  argv->push_back(StrCat("--ntasks-per-node=", resources.ranks_per_node));
+  if (resources.cpus > 0) {
+    const int ranks = std::max(1, resources.ranks_per_node);
+    argv->push_back(StrCat("--cpus-per-task=", (resources.cpus + ranks - 1) / ranks));
+  }
+  if (resources.mem_bytes > 0)
+    argv->push_back(StrCat("--mem=", (resources.mem_bytes + kMib - 1) / kMib, "M"));
+  if (resources.time_seconds > 0) {
+    argv->push_back(StrCat("--time=", FormatSlurmDuration(resources.time_seconds)));
+  }
+}
+
+void AddPlace(const SbatchSettings& settings, std::vector<std::string>* argv) {
+  if (!settings.partitions.empty()) argv->push_back(StrCat("--partition=", Join(settings.partitions, ",")));
+  if (!settings.account.empty()) argv->push_back(StrCat("--account=", settings.account));
+  if (!settings.qos.empty()) argv->push_back(StrCat("--qos=", settings.qos));
+  if (!settings.reservation.empty()) argv->push_back(StrCat("--reservation=", settings.reservation));
+}
+
+void AddCourse(const SbatchRequest& request, const SbatchSettings& settings, std::vector<std::string>* argv) {
+  const JobSpec& spec = request.spec;
+  if (!spec.array.empty()) argv->push_back(StrCat("--array=", FormatArraySpec(spec.array)));
+  if (!request.after.empty()) {
+    argv->push_back(StrCat("--dependency=", DependencyText(request.after)));
+    argv->push_back("--kill-on-invalid-dep=yes");
+  }
+  if (spec.hold) argv->push_back("--hold");
+  if (spec.priority != 0) argv->push_back(StrCat("--nice=", -int64_t{spec.priority}));
+  argv->push_back(spec.requeue ? "--requeue" : "--no-requeue");
+  if (settings.warn_seconds > 0) argv->push_back(StrCat("--signal=B:USR1@", settings.warn_seconds));
+}
+
+std::vector<std::string> Notes(const JobSpec& spec) {
+  const Resources& asked = spec.resources;
+  std::vector<std::string> notes;
+  if (spec.priority > 0) notes.push_back("Slurm heeds a priority above 0 only from operators");
+  if (asked.time_seconds % 60 != 0) notes.push_back("Slurm rounds the time limit up to whole minutes");
+  if (asked.nodes > 0 && asked.gpus % asked.nodes != 0) {
+    notes.push_back(StrCat(asked.gpus, " GPUs do not divide by ", CountOf(asked.nodes, "node"),
+                           ": Slurm spreads them as it likes"));
+  }
+  if (asked.cpus > 0 && asked.cpus % std::max(1, asked.ranks_per_node) != 0) {
+    notes.push_back(StrCat(CountOf(asked.cpus, "CPU"), " do not divide by ",
+                           CountOf(asked.ranks_per_node, "rank"), ": each rank gets one more"));
+  }
+  return notes;
+}
+
+// The environment is sbatch's own; everything else that the job needs is in its folder.
+std::string Script(const std::vector<std::string>& agent) {
+  std::string line = "exec";
+  for (const std::string& word : agent) line += StrCat(" ", ShellQuote(word));
+  return StrCat("#!/bin/sh\n", line, "\n");
+}
+
+}  // namespace
+
+Result<SbatchPlan> PlanSbatch(const SbatchRequest& request, const SbatchSettings& settings) {
+  const JobSpec& spec = request.spec;
+  OC_TRY_VOID(CheckPath(request.folder, "the job folder"));
+  OC_TRY_VOID(CheckWords(request.agent));
+  OC_TRY_VOID(CheckSettings(settings));
+  OC_TRY(gpus, GpuOptions(spec.resources, settings));
+  SbatchPlan plan;
+  plan.script_path = StrCat(request.folder, "/script.sh");
+  plan.script = Script(request.agent);
+  plan.notes = Notes(spec);
+  // The comment comes before the name: it is looked for in sacct's copy of this line, where quotes are lost.
+  plan.argv = {"sbatch", StrCat("--comment=", SlurmComment(spec.id)), StrCat("--job-name=", JobName(spec))};
+  AddPlace(settings, &plan.argv);
+  AddResources(spec.resources, &plan.argv);
+  plan.argv.insert(plan.argv.end(), gpus.begin(), gpus.end());
+  AddCourse(request, settings, &plan.argv);
+  const std::string_view log = spec.array.empty() ? "/slurm.log" : "/slurm-%a.log";
+  plan.argv.push_back(StrCat("--output=", EscapePattern(request.folder), log));
+  plan.argv.push_back("--open-mode=append");
+  plan.argv.push_back(StrCat("--chdir=", request.folder));
+  plan.argv.push_back("--export=ALL");
+  plan.argv.push_back("--ignore-pbs");
+  plan.argv.insert(plan.argv.end(), settings.extra_args.begin(), settings.extra_args.end());
+  // Last, so that an extra option without its value takes this one and fails, not the script.
+  plan.argv.push_back("--parsable");
+  plan.argv.push_back(plan.script_path);
+  return plan;
+}
+
+}  // namespace overcap

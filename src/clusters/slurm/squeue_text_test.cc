@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/slurm/squeue_text.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+
+#include "base/text.h"
+#include "clusters/slurm/marked_rows.h"
+#include "clusters/slurm/slurm_time.h"
+
+namespace overcap {
+namespace {
+
+constexpr std::string_view kMark = "Mark1234";
+
+std::string Recorded() {
+  std::ifstream file(OVERCAP_TEST_DATA "/slurm-22.05.8/squeue-marked.txt", std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<SqueueJob> Jobs() {
+  auto jobs = ParseSqueue(Recorded(), kMark);
+  EXPECT_TRUE(jobs) << jobs.error().message;
+  return jobs ? *jobs : std::vector<SqueueJob>{};
+}
+
+SqueueJob JobNamed(const std::string& name) {
+  for (const SqueueJob& job : Jobs()) {
+    if (job.name == name && job.array_tasks.empty()) return job;
+  }
+  ADD_FAILURE() << "no job " << name;
+  return {};
+}
+
+TEST(SqueueText, TheCommandAsksForAllJobsWithTheMark) {
+  const std::vector<std::string> argv = SqueueCommand(kMark);
+  EXPECT_EQ(argv[0], "squeue");
+  EXPECT_NE(std::find(argv.begin(), argv.end(), "--states=all"), argv.end());
+  EXPECT_NE(argv.back().find("Name:\x1fMark1234,Comment:\x1fMark1234"), std::string::npos);
+}
+
+TEST(SqueueText, ARunningJobIsReadInFull) {
+  const SqueueJob job = JobNamed("owner");
+  EXPECT_EQ(job.job_id, 5);
+  EXPECT_EQ(job.array_job_id, 0);
+  EXPECT_EQ(StrCat(job.user, " ", job.account, " ", job.partition, " ", job.qos), "alice lab-a short labq");
+  EXPECT_EQ(job.raw_state, "RUNNING");
+  EXPECT_EQ(job.raw_reason, "None");
+  EXPECT_EQ(IdOfSlurmComment(job.comment), "20261115-owner");
+  EXPECT_EQ(job.node_list, "n1");
+  EXPECT_EQ(job.tres, (SlurmTres{1, 1, 100 << 20, 4, {{"a40", 4}}}));
+  EXPECT_EQ(job.time_limit_s, 60);
+  EXPECT_EQ(job.submit_us, 1'794'735'703'000'000);
+  EXPECT_EQ(job.start_us, 1'794'735'704'000'000);
+  EXPECT_EQ(job.priority, 1000);
+}
+
+TEST(SqueueText, AJobThatWasPutBackCountsItsRestarts) {
+  const SqueueJob job = JobNamed("victim");
+  EXPECT_EQ(job.raw_state, "PENDING");
+  EXPECT_EQ(job.restarts, 1);
+  EXPECT_EQ(job.node_list, "");
+}
+
+TEST(SqueueText, EndedJobsHaveTheirExitStatus) {
+  EXPECT_EQ(JobNamed("fails").exit, (SlurmExit{3, 0}));
+  EXPECT_EQ(JobNamed("sig").exit, (SlurmExit{0, 9}));
+}
+
+TEST(SqueueText, NamesAndCommentsMayHoldNewlinesAndSeparators) {
+  const SqueueJob job = JobNamed("new\nline\x1f|12");
+  EXPECT_EQ(job.comment, "a\nb\x1f|x");
+  EXPECT_EQ(job.job_id, 12);
+}
+
+TEST(SqueueText, TasksThatWaitStandInOneRow) {
+  int tasks = 0;
+  for (const SqueueJob& job : Jobs()) {
+    if (job.array_job_id == 6 && job.array_task >= 0) {
+      ++tasks;
+    } else if (job.array_job_id == 6) {
+      EXPECT_EQ(job.array_tasks, "0-1,4-9");
+    } else if (job.array_job_id == 7) {
+      EXPECT_GT(job.array_tasks.size(), 1000u);
+    }
+  }
+  EXPECT_EQ(tasks, 2);
+}
+
+TEST(SqueueText, DependenciesAreKeptAsSlurmWritesThem) {
+  EXPECT_EQ(JobNamed("dep").dependency, "afterok:5(unfulfilled)");
+  EXPECT_EQ(JobNamed("owner").dependency, "");
+}
+
+TEST(SqueueText, AnEmptyQueueIsFineButACutOneIsNot) {
+  EXPECT_TRUE(ParseSqueue("", kMark)->empty());
+  const std::string text = Recorded();
+  for (size_t length = 1; length < text.size(); ++length) {
+    const auto jobs = ParseSqueue(text.substr(0, length), kMark);
+    const bool whole_rows = text.substr(0, length).ends_with("\x1fMark1234\n");
+    ASSERT_EQ(bool(jobs), whole_rows) << length;
+  }
+}
+
+TEST(SqueueText, AnErrorOnStdoutIsNoQueue) {
+  const auto jobs = ParseSqueue("slurm_load_jobs error: Unable to contact slurm controller\n", kMark);
+  ASSERT_FALSE(jobs);
+  EXPECT_EQ(jobs.error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(jobs.error().message, "squeue: the answer is cut off or garbled in row 1");
+}
+
+TEST(SqueueText, OnlyOurOwnCommentsHaveAnId) {
+  EXPECT_EQ(IdOfSlurmComment(SlurmComment("abc")), "abc");
+  EXPECT_EQ(IdOfSlurmComment("something else"), "");
+  EXPECT_EQ(IdOfSlurmComment(""), "");
+}
+
+TEST(SqueueText, TenThousandJobsAreReadQuickly) {
+  const std::string text = Recorded();
+  const size_t at = text.find("\n5\x1f") + 1;
+  const std::string row = text.substr(at, text.find('\n', at) + 1 - at);
+  std::string many;
+  for (int i = 0; i < 10'000; ++i) many += row;
+  auto best = std::chrono::nanoseconds::max();
+  for (int i = 0; i < 5; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_EQ(ParseSqueue(many, kMark)->size(), 10'000u);
+    best = std::min<std::chrono::nanoseconds>(best, std::chrono::steady_clock::now() - begin);
+  }
+  RecordProperty("best_us", static_cast<int>(best.count() / 1000));
+  EXPECT_LT(best, std::chrono::milliseconds(500));  // about 10 ms; slow under sanitizers on a busy machine
+}
+
+}  // namespace
+}  // namespace overcap

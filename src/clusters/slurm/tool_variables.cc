@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/slurm/tool_variables.h"
+
+#include <algorithm>
+
+namespace overcap {
+namespace {
+
+constexpr std::string_view kUnwantedStarts[] = {"SQUEUE_",  "SINFO_",  "SACCT_",
+                                                "SCANCEL_", "SBATCH_", "SLURM_"};
+constexpr std::string_view kWanted[] = {"SLURM_CONF",     "SLURM_CONF_SERVER", "SLURM_JWT",
+                                        "SLURM_CLUSTERS", "SBATCH_CLUSTERS",   "SBATCH_ACCOUNT",
+                                        "SBATCH_QOS",     "SBATCH_PARTITION",  "SBATCH_RESERVATION"};
+
+}  // namespace
+
+bool IsUnwantedToolVariable(std::string_view name) {
+  if (std::find(std::begin(kWanted), std::end(kWanted), name) != std::end(kWanted)) return false;
+  return std::any_of(std::begin(kUnwantedStarts), std::end(kUnwantedStarts),
+                     [&](std::string_view start) { return name.substr(0, start.size()) == start; });
+}
+
+std::vector<std::pair<std::string, std::string>> ToolVariables() {
+  return {{"SLURM_TIME_FORMAT", "%s"}, {"SLURM_BITSTR_LEN", "0"}};
+}
+
+}  // namespace overcap

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The environment in which Slurm's programs must be run for their answers to be as our readers expect them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace overcap {
+
+// Whether a variable of the caller's must be left out. SQUEUE_STATES and its like change what is asked;
+// SBATCH_ARRAY_INX and its like change what is submitted; SLURM_MEM_PER_NODE and its like, of a job in which
+// sbatch is called, would bind the new job. Those that say which cluster, account, partition or QOS stay.
+bool IsUnwantedToolVariable(std::string_view name);
+
+// Those to be set: times in seconds since 1970, lists of array tasks in full.
+std::vector<std::pair<std::string, std::string>> ToolVariables();
+
+}  // namespace overcap
