@@ -21,7 +21,6 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kTimesStepUs = 1000;      // pieces that come closer together share a line of the times
-constexpr size_t kFileChunk = 256 << 10;    // for a terminal output that is a file
 constexpr int64_t kLongestLine = 64 << 10;  // a longer one is shown in pieces
 constexpr int64_t kTailBytes = 64 << 10;    // how far back the last lines are looked for
 constexpr size_t kLongestShownLine = 2000;
@@ -38,7 +37,8 @@ struct RankLog {
   Fd file;
   Fd times;
   int64_t size = 0;
-  int64_t last_us = 0;  // of the last line of the times
+  int64_t times_size = 0;  // whole lines
+  int64_t last_us = 0;     // of the last line of the times
   int last_stream = 0;
   int64_t shown = 0;  // bytes that need not be shown any more
   std::deque<Piece> to_show;
@@ -67,8 +67,11 @@ struct RankLogs::Impl {
     log->last_stream = stream;
     char line[80];
     const int length = snprintf(line, sizeof line, "%" PRId64 " %d %" PRId64 "\n", log->size, stream, now_us);
-    if (write(log->times.Get(), line, length) != length)
-      log->last_stream = 0;  // said again with the next piece
+    if (pwrite(log->times.Get(), line, length, log->times_size) == length) {
+      log->times_size += length;
+    } else {
+      log->last_stream = 0;  // a full disk; the next piece says it again, in place of what is there of it
+    }
   }
 
   void Add(size_t rank, int stream, int64_t bytes, int64_t now_us) {
@@ -91,9 +94,7 @@ struct RankLogs::Impl {
     if (log.to_show.empty()) return {};
     const Piece& piece = log.to_show.front();
     const bool lines = tee == Tee::kAll;
-    const size_t chunk =
-        lines ? kLongestLine : (streams.IsFile(piece.stream) ? kFileChunk : OwnStreams::kChunk);
-    const size_t want = std::min<int64_t>(piece.end - log.shown, static_cast<int64_t>(chunk));
+    const size_t want = std::min<int64_t>(piece.end - log.shown, kLongestLine);
     buffer.resize(std::max(buffer.size(), want));
     const ssize_t got = pread(log.file.Get(), buffer.data(), want, log.shown);
     if (got <= 0) return {};

@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -59,6 +61,24 @@ TEST(RankLogs, FewerLinesThanAskedAreAllGiven) {
   auto logs = RankLogs::Make(folder.Path(), 1, Tee::kNone);
   logs->Write(0, 1, "only\n", 1);
   EXPECT_EQ(logs->LastLines(0, 20), "only\n");
+}
+
+TEST(RankLogs, ATimeThatDidNotFitOnTheDiskLeavesNothingInTheMiddle) {
+  const TempFolder folder;
+  EXPECT_EQ(InChild([&] {
+              signal(SIGXFSZ, SIG_IGN);
+              auto logs = RankLogs::Make(folder.Path(), 1, Tee::kNone);
+              rlimit limit{};
+              getrlimit(RLIMIT_FSIZE, &limit);
+              const rlimit small{15, limit.rlim_max};
+              setrlimit(RLIMIT_FSIZE, &small);
+              logs->Write(0, 1, "a", 1'000'000);
+              logs->Write(0, 1, "b", 2'000'000);
+              setrlimit(RLIMIT_FSIZE, &limit);
+              logs->Write(0, 1, "c", 3'000'000);
+              return Read(folder / "rank-0.times");
+            }),
+            "0 1 1000000\n2 1 3000000\n");
 }
 
 // What a process whose stdout and stderr are these files shows.
