@@ -291,9 +291,11 @@ struct Synonym {
   std::string_view command;
 };
 constexpr Synonym kSynonyms[] = {
-    {"cancel", "abort"}, {"kill", "abort"}, {"stop", "abort"}, {"status", "query"},   {"show", "query"},
-    {"run", "submit"},   {"tail", "logs"},  {"log", "logs"},   {"list", "ls"},        {"jobs", "ls"},
-    {"ps", "ls"},        {"delete", "rm"},  {"remove", "rm"},  {"rerun", "resubmit"},
+    {"cancel", "abort"}, {"kill", "abort"},      {"stop", "abort"},    {"status", "query"},
+    {"show", "query"},   {"run", "submit"},      {"tail", "logs"},     {"log", "logs"},
+    {"list", "ls"},      {"jobs", "ls"},         {"ps", "ls"},         {"delete", "rm"},
+    {"remove", "rm"},    {"rerun", "resubmit"},  {"mpirun", "launch"}, {"mpiexec", "launch"},
+    {"srun", "launch"},  {"torchrun", "launch"},
 };
 
 // The command that `word` was probably meant to be, or "".

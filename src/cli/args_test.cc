@@ -110,6 +110,8 @@ TEST(Args, WrongLinesSayWhatIsWrongAndWhatIsNear) {
       {{"logs"}, "error: 'logs' needs something to work on | usage: overcap logs ID"},
       {{"gc", "x"}, "error: 'gc' does not know what to do with 'x' | usage: overcap gc"},
       {{"tail", "x"}, "error: unknown command 'tail' | did you mean 'overcap logs'?"},
+      {{"mpirun", "x"},
+       "error: unknown command 'mpirun' | 'overcap --help' lists the commands"},  // no launch here
       {{"run", "x"}, "error: unknown command 'run' | did you mean 'overcap submit'?"},
       {{"sub", "x"}, "error: unknown command 'sub' | did you mean 'overcap submit'?"},
       {{"logs", "a", "b"}, "error: 'logs' does not know what to do with 'b' | usage: overcap logs ID"},

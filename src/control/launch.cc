@@ -148,12 +148,23 @@ class LaunchRun {
     return {};
   }
 
+  std::string HintOf(const AttemptEnd& end, const std::string& log_folder) const {
+    using Cause = AttemptEnd::Cause;
+    const bool itself = StartsItself(prepared_.launcher.flavour);
+    if (itself && end.cause == Cause::kHostFailed && Refused(end) && !end.bad_hosts.empty())
+      return StrCat("does 'ssh ", end.bad_hosts[0], " true' work without a password?");
+    if (!itself && end.cause == Cause::kCannotRun && !Refused(end))
+      return StrCat("all that it said: ", log_folder, "/launcher.log");
+    return "";
+  }
+
   void Tell(const AttemptRecord& record, const RankLogs& logs, const std::string& log_folder) {
     for (const std::string& note : record.end.notes) voice_.Warn(note);
     if (!logs.Problem().empty()) voice_.Warn(logs.Problem());
     if (record.line.empty()) return;
     using Cause = AttemptEnd::Cause;
-    LaunchFailure failure{CauseName(record.end.cause), record.attempt, record.line, "", "", ""};
+    LaunchFailure failure{CauseName(record.end.cause),   record.attempt, record.line, "", "", "",
+                          HintOf(record.end, log_folder)};
     if (record.end.first && record.end.first->rank >= 0) {
       failure.last_lines = logs.LastLines(record.end.first->rank, kLastLines);
     }

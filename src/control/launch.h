@@ -65,6 +65,7 @@ struct LaunchFailure {
   int attempt = 1;
   std::string line, last_lines;  // last_lines: of the rank that failed first; may be ""
   std::string logs, stacks;      // folder and file; "": nothing was kept
+  std::string hint;              // what to type next; may be ""
 };
 
 // Told what happens while it happens.

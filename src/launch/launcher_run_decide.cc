@@ -160,7 +160,7 @@ int64_t LauncherRun::PatienceUs() const {
 void LauncherRun::EndLauncher(int64_t from_us) {
   if (launcher_.Exited() || now_us_ < from_us) return;
   const bool again = launcher_killed_;
-  if (!again && AllEnded()) {
+  if (!again && AllEnded() && end_.cause != Cause::kCancelled) {
     end_.notes.push_back(StrCat("'", ProgramName(), "' did not end though all ranks had; it was ended"));
   }
   launcher_killed_ = true;

@@ -27,6 +27,24 @@ class Hints(LaunchRig):
         hosts = self.write("hosts", "a\nb\n")
         self.refuse("--hostfile", str(hosts), "--launcher-args", "-v", "true", says=["--launcher-args", "ssh"])
 
+    def test_a_host_that_lets_nobody_in_leads_to_ssh(self):
+        hosts = self.write("hosts", "a\nb\n")
+        ssh = self.write("ssh", "#!/bin/sh\necho 'Permission denied (publickey).' >&2\nexit 255\n", mode=0o755)
+        self.refuse("--hostfile", str(hosts), "--nnodes", "1", "true", env={"OVERCAP_SSH": str(ssh)},
+                    says=["'a'", "Permission denied", "hint: does 'ssh a true' work without a password?"])
+
+    def test_a_launcher_that_fails_leads_to_all_that_it_said(self):
+        program = self.write("mpiexec", "#!/bin/sh\n[ \"$1\" = --version ] && echo 'HYDRA build details:' && exit\n"
+                             "echo 'no such thing' >&2\nexit 3\n", mode=0o755)
+        done = self.launch("--launcher", str(program), "true")
+        self.assertEqual(done.status, 5, str(done))
+        self.assertRegex(done.err, r"hint: all that it said: /.*/attempt-1/launcher\.log\n")
+        self.assertIn("no such thing", (self.folder() / "attempt-1" / "launcher.log").read_text())
+
+    def test_the_names_of_other_launchers_lead_to_launch(self):
+        for name in ("mpirun", "mpiexec", "srun", "torchrun"):
+            self.refused(name, "-n", "2", "true", says="did you mean 'overcap launch'?")
+
     def test_a_command_that_cannot_be_started_here(self):
         self.write("plain", "x")
         for command, status, says in (("nosuch", 127, "looked in PATH"), ("./plain", 126, "chmod +x ./plain"),

@@ -65,7 +65,7 @@ class Voice : public LaunchVoice {
   }
   void Failure(const LaunchFailure& failure) override {
     if (out_.json()) return out_.WriteAside(FailureJson(failure) + "\n");
-    out_.PrintError({ErrorCode::kInternal, failure.line, ""});
+    out_.PrintError({ErrorCode::kInternal, failure.line, failure.hint});
     std::string text;
     for (const std::string& line : LastLines(failure)) text += StrCat("  | ", line, "\n");
     if (!text.empty()) text.insert(0, "the last lines that it wrote:\n");
@@ -82,7 +82,10 @@ class Voice : public LaunchVoice {
   static std::string FailureJson(const LaunchFailure& failure) {
     JsonWriter json;
     json.BeginObject().Key("error").BeginObject();
-    json.Field("code", failure.cause).Field("message", ToUtf8(failure.line)).Field("hint", "").EndObject();
+    json.Field("code", failure.cause)
+        .Field("message", ToUtf8(failure.line))
+        .Field("hint", failure.hint)
+        .EndObject();
     json.Field("attempt", failure.attempt).Field("logs", ToUtf8(failure.logs));
     json.Field("stacks", ToUtf8(failure.stacks)).Key("last_lines").BeginArray();
     for (const std::string& line : LastLines(failure)) json.String(line);
