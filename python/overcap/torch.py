@@ -73,10 +73,18 @@ def cleanup() -> None:
 
 
 def _device(wanted: Union[str, torch.device, None], local_rank: int) -> torch.device:
-    device = torch.device(wanted if wanted is not None else _best_kind())
-    if device.type not in ("cuda", "xpu") or device.index is not None:
+    try:
+        device = torch.device(wanted if wanted is not None else _best_kind())
+    except RuntimeError as error:
+        raise OvercapError(f"'{wanted}' is no device: {str(error).splitlines()[0]}") from None
+    if device.type not in ("cuda", "xpu"):
         return device
-    count = getattr(torch, device.type).device_count()
+    kind = getattr(torch, device.type, None)  # older torch has no xpu
+    count = kind.device_count() if kind is not None else 0
+    if device.index is not None and device.index < count:
+        return device
+    if device.index is not None:
+        raise OvercapError(f"there is no '{device}': {count} {device.type} devices are visible to local rank {local_rank}")
     if count == 0:
         raise OvercapError(f"no {device.type} device is visible to local rank {local_rank}")
     return torch.device(device.type, local_rank % count)

@@ -58,6 +58,8 @@ def refused(words, call, *arguments, **named):
 overcap.torch.cleanup()
 refused("a timeout of 0 s", overcap.torch.setup, timeout=0)
 refused("no cuda device is visible", overcap.torch.setup, device="cuda")
+refused("there is no 'cuda:7'", overcap.torch.setup, device="cuda:7")
+refused("is no device", overcap.torch.setup, device="nope")
 assert not dist.is_initialized()
 world = overcap.torch.setup(timeout=datetime.timedelta(seconds=60), seed=3)
 assert world == World(0, 1, 0, 1, 0, device=torch.device("cpu"), backend="gloo"), world
