@@ -14,7 +14,9 @@ namespace overcap {
 OwnStreams::OwnStreams() {
   struct stat status[3] = {};
   for (int stream = 1; stream <= 2; ++stream) {
-    to_file_[stream] = fstat(stream, &status[stream]) == 0 && S_ISREG(status[stream].st_mode);
+    const bool known = fstat(stream, &status[stream]) == 0;
+    const mode_t mode = status[stream].st_mode;
+    to_file_[stream] = known && (S_ISREG(mode) || (S_ISCHR(mode) && isatty(stream) == 0));  // or /dev/null
     // A terminal polls writable when it takes one byte; a write of more would wait for the rest.
     if (isatty(stream) == 0) continue;
     const std::string path = StrCat("/proc/self/fd/", stream);

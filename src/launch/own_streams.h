@@ -16,7 +16,6 @@ class OwnStreams {
  public:
   OwnStreams();
 
-  bool IsFile(int stream) const { return to_file_[stream]; }
   bool Broken(int stream) const { return broken_[place_[stream]]; }  // nobody reads it any more
 
   bool Ready(int stream);                       // it takes kChunk bytes or more right now
