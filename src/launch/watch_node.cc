@@ -433,7 +433,9 @@ void IgnoreSignals() {
 void RunWatchNode(Fd listener, const WatchRequest& request) {
   IgnoreSignals();
   AllowOpenFiles(FilesFor(request.local_ranks));
-  WatchNode(std::move(listener), request).Run();
+  // Never destroyed: the head takes the end of the connection for the end of this process, so the kernel
+  // shall close it.
+  (new WatchNode(std::move(listener), request))->Run();
 }
 
 }  // namespace overcap

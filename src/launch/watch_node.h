@@ -31,7 +31,7 @@ struct WatchRequest {
 
 // The node process of a host: lets the ranks that come to `listener` go on when the head has said where rank
 // 0 is, sends it their output and their ends, and stops them when it says so or is gone. Returns when nothing
-// is left of them. Takes over the process: signals are ignored from now on.
+// is left of them. Takes over the process: signals are ignored from now on, and the caller has only to exit.
 void RunWatchNode(Fd listener, const WatchRequest& request);
 
 }  // namespace overcap
