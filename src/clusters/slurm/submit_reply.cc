@@ -125,7 +125,7 @@ std::string_view WithoutProgram(std::string_view line) {
   for (std::string_view start :
        {"error: ", "fatal: ", "Batch job submission failed: ", "slurm_load_jobs error: "}) {
     const size_t at = line.find(start);
-    if (at != std::string_view::npos && at < 40) line.remove_prefix(at + start.size());
+    if (at < 40) line.remove_prefix(at + start.size());
   }
   return line;
 }
@@ -139,7 +139,7 @@ std::string OwnWords(std::string_view text) {
   }
   std::string joined = ToUtf8(Join(lines, "; "));
   std::replace_if(
-      joined.begin(), joined.end(), [](char c) { return c >= '\0' && c < ' '; }, ' ');
+      joined.begin(), joined.end(), [](unsigned char c) { return c < ' '; }, ' ');
   if (joined.size() <= kLongestWords) return joined;
   size_t end = kLongestWords;
   while (end > 0 && (static_cast<unsigned char>(joined[end]) & 0xC0) == 0x80) --end;
