@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,15 @@ OwnStreams::OwnStreams() {
   }
   const bool same = status[1].st_dev == status[2].st_dev && status[1].st_ino == status[2].st_ino;
   if (same && !to_file_[1]) place_[2] = 1;
+}
+
+std::string OwnStreams::Problem() const {
+  for (int place = 1; place <= 2; ++place) {
+    if (error_[place] == 0 || error_[place] == EPIPE) continue;
+    return StrCat(place == 1 ? "stdout" : "stderr", " cannot be written: ", strerror(error_[place]),
+                  "; what it should have shown is in the logs");
+  }
+  return "";
 }
 
 bool OwnStreams::Full(int place) const {
@@ -62,7 +72,10 @@ bool OwnStreams::FlushOne(int place) {
     const ssize_t size = write(FdOf(place), text.data() + done, std::min(text.size() - done, most));
     if (size >= 0) done += static_cast<size_t>(size);
     if (size < 0 && errno == EAGAIN) waits_[place] = true;
-    if (size < 0 && errno != EAGAIN && errno != EINTR) broken_[place] = true;
+    if (size < 0 && errno != EAGAIN && errno != EINTR) {
+      broken_[place] = true;
+      error_[place] = errno;
+    }
   }
   text.erase(0, broken_[place] ? text.size() : done);
   return text.empty();

@@ -18,6 +18,8 @@ class OwnStreams {
 
   bool Broken(int stream) const { return broken_[place_[stream]]; }  // nobody reads it any more
 
+  std::string Problem() const;  // "" or why one takes no more, unless its reader simply went away
+
   bool Ready(int stream);                       // it takes kChunk bytes or more right now
   void Put(int stream, std::string_view text);  // only after Ready(); what does not go now is kept
   void Flush();                                 // goes on with what was kept
@@ -36,6 +38,7 @@ class OwnStreams {
 
   int place_[3] = {0, 1, 2};  // both are 1 when they lead to the same pipe or terminal
   Fd terminal_[3];            // opened again: that a write does not wait must not touch others who have it
+  int error_[3] = {};         // errno of the write that failed
   bool to_file_[3] = {}, broken_[3] = {}, waits_[3] = {};
   std::string kept_[3];
 };

@@ -242,7 +242,7 @@ std::string RankLogs::PathOf(int rank) const {
 }
 
 std::string RankLogs::Problem() const {
-  return impl_->problem;
+  return impl_->problem.empty() ? impl_->streams.Problem() : impl_->problem;
 }
 
 }  // namespace overcap

@@ -42,7 +42,7 @@ class RankLogs {
   int64_t LastOutputUs() const;                      // of any rank; 0: none yet
   std::string LastLines(int rank, int lines) const;  // for people: valid UTF-8, long lines cut
   std::string PathOf(int rank) const;
-  std::string Problem() const;  // "" or why output was dropped
+  std::string Problem() const;  // "" or why output was dropped or could not be shown
 
  private:
   struct Impl;

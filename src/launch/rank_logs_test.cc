@@ -219,5 +219,19 @@ TEST(RankLogs, AFullDiskDropsOutputAndSaysSo) {
   EXPECT_NE(logs->Problem().find("rank 0 was dropped"), std::string::npos) << logs->Problem();
 }
 
+TEST(RankLogs, OutputThatCannotBeShownIsInTheLogAndSaidSo) {
+  const TempFolder folder;
+  const std::string story = InChild([&] {
+    dup2(open("/dev/full", O_WRONLY), 1);
+    auto logs = RankLogs::Make(folder.Path(), 1, Tee::kRank0);
+    logs->Write(0, 1, "kept", 1);
+    logs->ShowRest([] { return false; });
+    return StrCat(Read(logs->PathOf(0)), ": ", logs->Problem());
+  });
+  EXPECT_EQ(
+      story,
+      "kept: stdout cannot be written: No space left on device; what it should have shown is in the logs");
+}
+
 }  // namespace
 }  // namespace overcap
