@@ -123,7 +123,9 @@ void LauncherRun::Wait() {
 }
 
 void LauncherRun::TakeSignals() {
-  for (const int sig : signals_.Take()) {
+  const std::vector<int> cancels = signals_.Take();
+  if (signals_.TakeWarning()) SendAll(node_link::Warn{});
+  for (const int sig : cancels) {
     if (stop_us_ == 0) {
       end_.signal = sig;
       BeginStop(AttemptEnd::Cause::kCancelled, attempt_.grace_us);

@@ -157,6 +157,8 @@ class NodeRun : public GroupObserver, public GroupCompanion {
       gone_ = true;
     } else if (std::get_if<node_link::Stacks>(&*message) != nullptr) {
       SendStacks();
+    } else if (std::get_if<node_link::Warn>(&*message) != nullptr) {
+      kill(getpid(), SIGUSR1);  // the supervisor passes it on
     } else if (const auto* stop = std::get_if<node_link::Stop>(&*message)) {
       stopping_ = true;
       if (stop->grace_us == 0) kill(getpid(), SIGQUIT);  // the supervisor's word for "at once"

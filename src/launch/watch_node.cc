@@ -225,6 +225,10 @@ class WatchNode {
       if (!stopping_) LetGo();
     } else if (std::holds_alternative<node_link::Stacks>(message)) {
       SendStacks();
+    } else if (std::holds_alternative<node_link::Warn>(message)) {
+      for (const auto& rank : ranks_) {
+        if (rank->alive()) kill(rank->pid(), SIGUSR1);
+      }
     } else if (const auto* stop = std::get_if<node_link::Stop>(&message)) {
       BeginStop(stop->grace_us);
     }

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import socket
 import time
 import unittest
@@ -54,6 +55,14 @@ class LaunchRig(Rig):
         if process.poll() is not None:
             self.fail(f"ended too early: {self.finish(process)}")
         return process
+
+    def check_warning(self, *flags, ranks):
+        """USR1 to the launch reaches every rank and stops none."""
+        script = f"trap 'exit 0' USR1; {TELL_PLACE}; while :; do sleep 0.05; done"
+        process = self.started(*flags, *shell(script), ranks=ranks)
+        process.send_signal(signal.SIGUSR1)
+        done = self.ended_launch(process)
+        self.assertEqual(done.status, 0, str(done))
 
     def ended_launch(self, process, deadline=None):
         done = self.finish(process, deadline)

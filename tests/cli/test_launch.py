@@ -450,6 +450,9 @@ class HowItEnds(LaunchRig):
         self.assertEqual(done.status, 130, str(done))
         self.assertEqual(self.result_of()["attempts"][0]["cause"], "cancelled")
 
+    def test_a_warning_reaches_every_rank(self):
+        self.check_warning("-n", "3", ranks=3)
+
     def test_a_second_interrupt_does_not_wait_for_the_grace_time(self):
         process = self.started("-n", "2", "--grace", "60s", *shell(f"trap '' TERM INT; {TELL_PLACE}; {STAY}"), ranks=2)
         began = time.monotonic()

@@ -153,6 +153,9 @@ class Ends(HostsRig):
         self.assertEqual(self.ended_launch(process).status, 130)
         self.until_hosts_empty()
 
+    def test_a_warning_reaches_every_rank(self):
+        self.check_warning("--hostfile", self.hosts.hostfile(1), ranks=3)
+
     def test_killing_the_launch_leaves_no_rank_on_any_host(self):
         script = f"trap '' TERM HUP INT; {TELL_PLACE}; {STAY}"
         process = self.started("--hostfile", self.hosts.hostfile(2), "--grace", "1s", *shell(script), ranks=6)

@@ -149,6 +149,9 @@ class OneHost(Flavour):
         self.assertEqual(done.status, 130, str(done))
         self.assertEqual(self.result_of()["attempts"][-1]["cause"], "cancelled")
 
+    def test_a_warning_reaches_every_rank(self):
+        self.check_warning(*self.flags(3), ranks=3)
+
     def test_killing_the_launch_leaves_no_rank(self):
         process = self.started(*self.flags(4), "--grace", "1s",
                                *shell(f"trap '' TERM; {TELL_PLACE}; setsid sleep 60 & {STAY}"), ranks=4)

@@ -137,6 +137,7 @@ void Head::Turn() {
 
 void Head::TakeSignals() {
   for (const int signal : signals_.Take()) state_.OnSignal(signal, NowUs());
+  if (signals_.TakeWarning()) SendAll(Encode(ToNode(Warn{})));
 }
 
 void Head::Serve(Link* link) {

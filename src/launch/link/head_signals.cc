@@ -5,13 +5,14 @@
 #include <cerrno>
 #include <poll.h>
 #include <signal.h>
+#include <utility>
 
 #include "sys/clock.h"
 
 namespace overcap::node_link {
 
 Result<HeadSignals> HeadSignals::Make() {
-  std::vector<int> signals = {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ};
+  std::vector<int> signals = {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ, SIGUSR1};
   struct sigaction before {};
   if (sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) signals.push_back(SIGHUP);
   HeadSignals out;
@@ -22,9 +23,14 @@ Result<HeadSignals> HeadSignals::Make() {
 
 std::vector<int> HeadSignals::Take() {
   std::vector<int> taken = inbox_.Take();
-  std::erase_if(taken, [](int sig) { return sig == SIGPIPE || sig == SIGXFSZ; });
+  if (std::find(taken.begin(), taken.end(), SIGUSR1) != taken.end()) warned_ = true;
+  std::erase_if(taken, [](int sig) { return sig == SIGPIPE || sig == SIGXFSZ || sig == SIGUSR1; });
   if (first_ == 0 && !taken.empty()) first_ = taken.front();
   return taken;
+}
+
+bool HeadSignals::TakeWarning() {
+  return std::exchange(warned_, false);
 }
 
 int HeadSignals::First() {

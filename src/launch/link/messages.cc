@@ -53,6 +53,10 @@ std::string EncodeOne(const Stacks&) {
   return "C{}";
 }
 
+std::string EncodeOne(const Warn&) {
+  return "W{}";
+}
+
 std::string EncodeOne(const Stop& m) {
   JsonWriter json;
   json.BeginObject().Field("grace_us", m.grace_us).EndObject();
@@ -233,7 +237,7 @@ std::string Encode(const ToHead& message) {
 }
 
 Result<ToNode> DecodeToNode(std::string_view frame) {
-  if (frame.empty() || std::string_view("SPCT").find(frame[0]) == std::string_view::npos)
+  if (frame.empty() || std::string_view("SPCWT").find(frame[0]) == std::string_view::npos)
     return Unknown(frame);
   OC_TRY(json, ParseJsonObject(frame.substr(1), kWhat));
   switch (frame[0]) {
@@ -243,6 +247,8 @@ Result<ToNode> DecodeToNode(std::string_view frame) {
       return DecodePlace(Fields(json));
     case 'T':
       return DecodeStop(Fields(json));
+    case 'W':
+      return Warn{};
     default:
       return Stacks{};
   }

@@ -37,11 +37,14 @@ struct Place {
 struct Stacks {
   bool operator==(const Stacks&) const = default;
 };
+struct Warn {  // USR1 to every rank
+  bool operator==(const Warn&) const = default;
+};
 struct Stop {
   int64_t grace_us = 0;  // 0: KILL at once
   bool operator==(const Stop&) const = default;
 };
-using ToNode = std::variant<Start, Place, Stacks, Stop>;
+using ToNode = std::variant<Start, Place, Stacks, Warn, Stop>;
 
 // To the head.
 struct Hello {

@@ -33,7 +33,7 @@ Start AnyStart() {
 }
 
 RC_GTEST_PROP(Messages, ToTheNodeComeBackAsTheyWere, ()) {
-  const std::vector<ToNode> all = {AnyStart(), Place{*Bytes(), *rc::gen::inRange(0, 65536)}, Stacks{},
+  const std::vector<ToNode> all = {AnyStart(), Place{*Bytes(), *rc::gen::inRange(0, 65536)}, Stacks{}, Warn{},
                                    Stop{*rc::gen::inRange<int64_t>(0, 1'000'000'000'000)}};
   for (const ToNode& message : all) {
     const auto back = DecodeToNode(Encode(message));
