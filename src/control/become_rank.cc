@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "launch/launch_command.h"
-#include "launch/launch_contact.h"
-#include "launch/master_place.h"
-#include "launch/rank_link.h"
+#include "launch/compose/launch_command.h"
+#include "launch/foreign/launch_contact.h"
+#include "launch/foreign/master_place.h"
+#include "launch/foreign/rank_link.h"
 #include "launch/rank_variables.h"
 #include "sys/fd.h"
 #include "sys/process.h"

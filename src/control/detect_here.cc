@@ -3,8 +3,8 @@
 
 #include "control/config.h"
 #include "control/this_machine.h"
-#include "launch/detect.h"
-#include "launch/host_file.h"
+#include "launch/detect/detect.h"
+#include "launch/detect/host_file.h"
 #include "model/gpu_type.h"
 #include "sys/own_host_name.h"
 #include "sys/posix_files.h"

@@ -6,7 +6,7 @@
 
 #include "control/launch.h"
 #include "launch/allocation.h"
-#include "launch/site.h"
+#include "launch/site/site.h"
 
 namespace overcap {
 

@@ -6,11 +6,11 @@
 
 #include "base/text.h"
 #include "control/detect_here.h"
-#include "launch/gpu_probe.h"
-#include "launch/host_name.h"
-#include "launch/pbs_job.h"
+#include "launch/detect/gpu_probe.h"
+#include "launch/detect/host_name.h"
+#include "launch/detect/pbs_job.h"
+#include "launch/detect/slurm_job.h"
 #include "launch/rank_variables.h"
-#include "launch/slurm_job.h"
 #include "model/host_list.h"
 #include "sys/posix_files.h"
 

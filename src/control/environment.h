@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "control/launch.h"
-#include "launch/saved_environment.h"
+#include "launch/detect/saved_environment.h"
 
 namespace overcap {
 

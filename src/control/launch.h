@@ -10,10 +10,10 @@
 
 #include "base/result.h"
 #include "launch/allocation.h"
-#include "launch/launch_command.h"
-#include "launch/rank_logs.h"
+#include "launch/compose/launch_command.h"
+#include "launch/logs/rank_logs.h"
 #include "launch/rank_plan.h"
-#include "launch/site.h"
+#include "launch/site/site.h"
 #include "sys/clock.h"
 #include "sys/random.h"
 #include "sys/variables.h"

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "launch/allocation.h"
-#include "launch/launch_command.h"
+#include "launch/compose/launch_command.h"
 #include "launch/runner.h"
 
 namespace overcap {

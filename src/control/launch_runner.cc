@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/launch_runner.h"
 
-#include "launch/launcher_runner.h"
-#include "launch/local_runner.h"
-#include "launch/ssh_runner.h"
+#include "launch/foreign/launcher_runner.h"
+#include "launch/local/local_runner.h"
+#include "launch/ssh/ssh_runner.h"
 #include "sys/supervisor.h"
 
 namespace overcap {

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "control/gc.h"
-#include "launch/timed_lines.h"
+#include "launch/logs/timed_lines.h"
 #include "model/json_fields.h"
 #include "sys/posix_files.h"
 

@@ -8,11 +8,11 @@
 
 #include "base/text.h"
 #include "control/detect_here.h"
-#include "launch/choose_launcher.h"
-#include "launch/elf_needs.h"
-#include "launch/host_name.h"
-#include "launch/local_cpus.h"
-#include "launch/ssh_runner.h"
+#include "launch/compose/choose_launcher.h"
+#include "launch/compose/elf_needs.h"
+#include "launch/detect/host_name.h"
+#include "launch/local/local_cpus.h"
+#include "launch/ssh/ssh_runner.h"
 #include "sys/devices.h"
 
 namespace overcap {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "launch/site.h"
+#include "launch/site/site.h"
 #include "sys/variables.h"
 
 namespace overcap {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "launch/launch_command.h"
+#include "launch/compose/launch_command.h"
 #include "launch/rank_plan.h"
 
 namespace overcap {

@@ -5,7 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "base/text.h"
-#include "launch/launch_command.h"
+#include "launch/compose/launch_command.h"
 #include "sys/posix_files.h"
 
 namespace overcap {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "launch/launch_command.h"
-#include "launch/rank_logs.h"
+#include "launch/compose/launch_command.h"
+#include "launch/logs/rank_logs.h"
 #include "launch/rank_plan.h"
 #include "sys/process.h"
 

@@ -15,7 +15,7 @@
 #include "cli/all_commands.h"
 #include "cli/cli.h"
 #include "control/open_cluster.h"
-#include "launch/node.h"
+#include "launch/local/node.h"
 #include "main/daemon_commands.h"
 #include "sys/user.h"
 

@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 
 #include "inputs.h"
-#include "launch/host_file.h"
-#include "launch/host_name.h"
-#include "launch/local_cpus.h"
-#include "launch/pbs_hosts.h"
+#include "launch/detect/host_file.h"
+#include "launch/detect/host_name.h"
+#include "launch/detect/pbs_hosts.h"
+#include "launch/local/local_cpus.h"
 #include "model/host_list.h"
 
 namespace overcap {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inputs.h"
-#include "launch/host_name.h"
-#include "launch/pbs_text.h"
+#include "launch/detect/host_name.h"
+#include "launch/detect/pbs_text.h"
 
 namespace overcap {
 namespace {

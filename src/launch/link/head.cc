@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "launch/host_name.h"
+#include "launch/detect/host_name.h"
 #include "sys/posix_files.h"
 
 namespace overcap::node_link {

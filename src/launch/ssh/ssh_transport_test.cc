@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "launch/ssh_runner.h"
+#include "launch/ssh/ssh_runner.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
