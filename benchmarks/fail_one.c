@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight ranks of which one fails: rank 5 leaves CLOCK_MONOTONIC in nanoseconds in the named file when all others have
-// begun, and exits with 7; the others wait for a signal. ./bench measures how soon the whole launch has ended.
+// Eight ranks of which one fails: rank 5 leaves CLOCK_MONOTONIC in nanoseconds in the named file when all
+// others have begun, and exits with 7; the others wait for a signal. ./bench measures how soon the whole
+// launch has ended.
 //
 //   fail_one FOLDER RANKS
 #include <dirent.h>
