@@ -15,6 +15,7 @@ constexpr size_t kReadBytes = 64 << 10;
 constexpr size_t kShowChunk = 4096;      // what a pipe that polls writable takes without waiting
 constexpr size_t kMostToShow = 4 << 20;  // more is not read before that is shown
 constexpr size_t kMostHeld = 64 << 10;
+constexpr int kReapSteps = 5000;  // milliseconds; one that even KILL cannot end is left to the kernel
 constexpr std::string_view kNoLink = "no link to 'overcap launch'";
 
 Result<Fd> MakePipe(Fd* read_end) {
@@ -31,7 +32,7 @@ Result<Fd> MakePipe(Fd* read_end) {
 LauncherProcess::~LauncherProcess() {
   if (pid_ <= 0) return;
   kill(-pid_, SIGKILL);
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+  for (int i = 0; i < kReapSteps && waitpid(pid_, nullptr, WNOHANG) == 0; ++i) usleep(1000);
 }
 
 Result<void> LauncherProcess::Start(const std::vector<std::string>& argv, const std::vector<std::string>& env,

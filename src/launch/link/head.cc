@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr size_t kLongestLine = 500;  // of a child, in messages
+constexpr size_t kMostUnended = 64 << 10;
 
 void WaitForAny(std::vector<pollfd>* fds, int64_t wait_us) {
   const timespec timeout{wait_us / 1'000'000, wait_us % 1'000'000 * 1000};
@@ -257,6 +258,7 @@ void Head::Say(Watched* watched, std::string_view text) {
     }
   }
   watched->line.erase(0, begin);
+  if (watched->line.size() > kMostUnended) watched->line.clear();  // no line, and nobody will read it
   if (out.empty()) return;
   if (!launcher_log_) {
     const std::string path = attempt_.log_folder + "/launcher.log";
