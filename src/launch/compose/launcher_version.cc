@@ -46,7 +46,7 @@ int NumberAfter(std::string_view text, std::string_view before) {
 
 // The first line, and where that has no version the line that does: Hydra begins with "HYDRA build details:".
 std::string VersionLine(std::string_view text, std::string_view before_version) {
-  const std::string first(FirstLine(text));
+  std::string first(FirstLine(text));
   if (before_version.empty() || first.find(before_version) != std::string::npos) return first;
   const size_t at = text.find(before_version);
   return at == text.npos ? first : StrCat(first, " ", FirstLine(text.substr(at)));

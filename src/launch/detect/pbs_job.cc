@@ -54,7 +54,7 @@ std::string NodeFileOf(const DetectInputs& inputs, const PbsJobText& job,
     if (const auto text = inputs.files.Read(place); text && !Trim(*text).empty()) return place;
   }
   const std::string folder = inputs.state_folder + "/env";
-  const std::string file = StrCat(folder, "/nodefile-", job.id);
+  std::string file = StrCat(folder, "/nodefile-", job.id);
   auto written = inputs.files.MakeFolders(folder);
   if (written) written = inputs.files.WriteAtomic(file, NodeFileText(hosts), false);
   if (written) return file;

@@ -83,7 +83,7 @@ std::optional<RankFailure> FirstFailure::Choose(const std::vector<LauncherFindin
   for (const LauncherFinding& finding : findings) {
     if (!IsBad(finding)) continue;
     const bool counts = finding.aborted || failed == nullptr || (doubtful && !IsStopped(*finding.end));
-    if (const auto told = counts ? Of(finding) : std::nullopt) return told;
+    if (auto told = counts ? Of(finding) : std::nullopt) return told;
   }
   const RankFailure* behind = doubtful ? BehindKill(*failed, launcher) : nullptr;
   if (behind != nullptr) return *behind;

@@ -264,7 +264,7 @@ void LauncherRun::SendAll(const node_link::ToNode& message) {
 }
 
 std::string LauncherRun::PlanNameOf(const node_link::Hello& hello) const {
-  const std::string by_name = PlanNameOf(hello.host);
+  std::string by_name = PlanNameOf(hello.host);
   if (!by_name.empty()) return by_name;
   const auto& hosts = attempt_.plan.hosts;
   const bool told = hello.node_rank >= 0 && hello.node_rank < static_cast<int>(hosts.size());
