@@ -2,16 +2,11 @@
 #include "launch/foreign/head_search.h"
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <cerrno>
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <thread>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "net/resolve.h"
 #include "net/tcp.h"
 
 namespace overcap {
@@ -19,24 +14,6 @@ namespace {
 
 constexpr int64_t kResolveAfterUs = 500'000;
 constexpr size_t kMaxTries = 64;
-
-// In a thread of its own: the resolver may take its time, and nobody waits for it.
-void Resolve(const std::string& host, int fd) {
-  const Fd out(fd);
-  addrinfo hints{}, *list = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  if (getaddrinfo(host.c_str(), nullptr, &hints, &list) != 0) return;
-  std::string text;
-  for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
-    char address[NI_MAXHOST];
-    if (getnameinfo(each->ai_addr, each->ai_addrlen, address, sizeof address, nullptr, 0, NI_NUMERICHOST) ==
-        0) {
-      text += StrCat(address, "\n");
-    }
-  }
-  freeaddrinfo(list);
-  (void)!write(out.Get(), text.data(), std::min<size_t>(text.size(), 4096));
-}
 
 }  // namespace
 
@@ -98,13 +75,9 @@ bool HeadSearch::Advance(Try* each) {
 
 void HeadSearch::ResolveBeside() {
   resolving_ = true;
-  int ends[2];
-  if (head_host_.empty() || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-    resolve_done_ = true;
-    return;
-  }
-  resolved_.Reset(ends[0]);
-  std::thread(Resolve, head_host_, ends[1]).detach();
+  auto pipe = head_host_.empty() ? Result<Fd>(Fd()) : overcap::ResolveBeside(head_host_);
+  if (pipe) resolved_ = std::move(*pipe);
+  resolve_done_ = !resolved_;
 }
 
 void HeadSearch::TakeResolved() {

@@ -1,40 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/ssh/master_address.h"
 
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <netdb.h>
-#include <optional>
-#include <sys/socket.h>
-#include <thread>
+#include <poll.h>
+#include <unistd.h>
+
+#include "net/resolve.h"
 
 namespace overcap {
 
-struct NameLookup::State {
-  std::mutex mutex;
-  std::condition_variable known;
-  std::optional<bool> resolves;
-};
-
-NameLookup::NameLookup(const std::string& name) : state_(std::make_shared<State>()) {
-  std::thread([state = state_, name] {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    const bool resolves = getaddrinfo(name.c_str(), nullptr, &hints, &found) == 0;
-    if (found != nullptr) freeaddrinfo(found);
-    const std::lock_guard lock(state->mutex);
-    state->resolves = resolves;
-    state->known.notify_all();
-  }).detach();
+NameLookup::NameLookup(const std::string& name) {
+  if (auto pipe = ResolveBeside(name)) answer_ = std::move(*pipe);
 }
 
 bool NameLookup::Resolves(int64_t wait_us) {
-  std::unique_lock lock(state_->mutex);
-  state_->known.wait_for(lock, std::chrono::microseconds(wait_us),
-                         [this] { return state_->resolves.has_value(); });
-  return state_->resolves.value_or(false);
+  pollfd entry{answer_.Get(), POLLIN, 0};
+  char first = 0;
+  if (!resolves_ && answer_ && poll(&entry, 1, static_cast<int>(wait_us / 1000)) > 0) {
+    resolves_ = read(answer_.Get(), &first, 1) == 1;
+  }
+  return resolves_;
 }
 
 std::string MasterAddress(int hosts, const std::string& host, bool resolves, const std::string& told,

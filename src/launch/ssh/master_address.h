@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
+
+#include "sys/fd.h"
 
 namespace overcap {
 
@@ -14,8 +15,8 @@ class NameLookup {
   bool Resolves(int64_t wait_us);  // false also when that is not known in time
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;  // also the looking thread's, which may outlive us
+  Fd answer_;  // addresses, while they are not known
+  bool resolves_ = false;
 };
 
 // Where the ranks of all hosts meet. `host` is the first one's name in the plan, `resolves` whether that has
