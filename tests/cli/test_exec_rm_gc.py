@@ -46,7 +46,7 @@ class Remove(Rig):
     def test_rm_removes_an_ended_job_with_its_folder(self):
         job = self.run_job("true")
         self.ok("rm", job["id"])
-        self.assertFalse(os.path.exists(job["dir"]))
+        self.until(lambda: not os.path.exists(job["dir"]), "its folder to be gone")
         self.assertEqual(self.jobs("ls", "--all"), [])
         self.refused("query", job["id"], status=3, says=job["id"])
 
