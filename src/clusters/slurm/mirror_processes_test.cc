@@ -151,9 +151,10 @@ TEST_F(MirrorProcesses, AFailureOfOneIsTheFailureOfAllThatWait) {
 
 TEST_F(MirrorProcesses, WhenTheOneThatAsksIsKilledTheNextAsksAndNothingIsLeftOfItsCall) {
   options_.call_timeout_us = 120 * kSecond;
-  Program(StrCat("test -e ", folder_ / "second", " || exec sleep 1000; echo row"));
+  Program(StrCat("test -e ", folder_ / "second", " || { : > ", folder_ / "asleep",
+                 "; exec sleep 1000; }; echo row"));
   const pid_t first = Start([&] { return Watch(options_, 0); });
-  ASSERT_TRUE(WaitUntil([&] { return Calls() == 1; }));
+  ASSERT_TRUE(WaitUntil([&] { return access((folder_ / "asleep").c_str(), F_OK) == 0; }));
   const pid_t caller = LastCaller();
   std::ofstream(folder_ / "second") << "";
   std::vector<pid_t> waiting;
@@ -182,9 +183,10 @@ TEST_F(MirrorProcesses, WritersThatAreKilledAtAnyTimeLeaveNothingThatReadersMist
 
 TEST_F(MirrorProcesses, OneThatIsStoppedWhileItAsksKeepsNobodyWaitingForEver) {
   options_.call_timeout_us = 200'000;
-  Program(StrCat("test -e ", folder_ / "second", " || exec sleep 1000; echo row"));
+  Program(StrCat("test -e ", folder_ / "second", " || { : > ", folder_ / "asleep",
+                 "; exec sleep 1000; }; echo row"));
   const pid_t first = Start([&] { return Watch(options_, 0); });
-  ASSERT_TRUE(WaitUntil([&] { return Calls() == 1; }));
+  ASSERT_TRUE(WaitUntil([&] { return access((folder_ / "asleep").c_str(), F_OK) == 0; }));
   kill(first, SIGSTOP);
   std::ofstream(folder_ / "second") << "";
   EXPECT_EQ(End(Start([&] { return Watch(options_, 0); })), 0);
