@@ -158,12 +158,12 @@ TEST(Config, BrokenYamlIsSaidWithItsLine) {
 
 TEST(Config, ANearerFileWinsKeyByKey) {
   const TempFolder temp;
-  const std::string near = temp.Write("work/overcap.yaml", "defaults: {gpus: 1}\n");
+  const std::string near = temp.Write("project/overcap.yaml", "defaults: {gpus: 1}\n");
   const std::string user = temp.Write("home/overcap.yaml", "\ndefaults: {gpus: 2, cpus: 2}\n");
   const std::string system =
       temp.Write("etc/overcap.yaml", "\n\ndefaults: {gpus: 3, cpus: 3, max_restarts: 3}\n");
-  temp.Write("work/deep/er/x", "");
-  const auto config = LoadConfig(PlacesIn(temp, "/work/deep/er"));
+  temp.Write("project/deep/er/x", "");
+  const auto config = LoadConfig(PlacesIn(temp, "/project/deep/er"));
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->defaults.gpus, 1);
   EXPECT_EQ(config->defaults.cpus, 2);
@@ -175,9 +175,9 @@ TEST(Config, ANearerFileWinsKeyByKey) {
 
 TEST(Config, ANamedFileStandsForTheNearestOne) {
   const TempFolder temp;
-  temp.Write("work/overcap.yaml", "defaults: {gpus: 1}\n");
+  temp.Write("project/overcap.yaml", "defaults: {gpus: 1}\n");
   temp.Write("home/overcap.yaml", "defaults: {cpus: 2}\n");
-  ConfigPlaces places = PlacesIn(temp, "/work");
+  ConfigPlaces places = PlacesIn(temp, "/project");
   places.named_file = temp.Write("other.yaml", "defaults: {gpus: 9}\n");
   const auto config = LoadConfig(places);
   ASSERT_TRUE(config);
@@ -189,26 +189,26 @@ TEST(Config, ANamedFileStandsForTheNearestOne) {
 
 TEST(Config, AWrongValueIsAnErrorAlsoWhereANearerFileWins) {
   const TempFolder temp;
-  temp.Write("work/overcap.yaml", "defaults: {gpus: 1}\n");
+  temp.Write("project/overcap.yaml", "defaults: {gpus: 1}\n");
   const std::string user = temp.Write("home/overcap.yaml", "defaults: {gpus: many}\n");
-  const auto config = LoadConfig(PlacesIn(temp, "/work"));
+  const auto config = LoadConfig(PlacesIn(temp, "/project"));
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().message, user + ":1: 'defaults.gpus' must be a whole number, not 'many'");
 }
 
 TEST(Config, FilesThatAreNoFilesAreErrors) {
   const TempFolder temp;
-  std::filesystem::create_directories(temp.path() + "/work/overcap.yaml");
-  const auto config = LoadConfig(PlacesIn(temp, "/work"));
+  std::filesystem::create_directories(temp.path() + "/project/overcap.yaml");
+  const auto config = LoadConfig(PlacesIn(temp, "/project"));
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().message,
-            StrCat("cannot read '", temp.path(), "/work/overcap.yaml': Is a directory"));
+            StrCat("cannot read '", temp.path(), "/project/overcap.yaml': Is a directory"));
 }
 
 TEST(Config, ADefaultClusterThatIsNotThereIsAnError) {
   const TempFolder temp;
-  temp.Write("work/overcap.yaml", "# a comment\ncluster: bog\nclusters: {big: {driver: local}}\n");
-  const auto config = LoadConfig(PlacesIn(temp, "/work"));
+  temp.Write("project/overcap.yaml", "# a comment\ncluster: bog\nclusters: {big: {driver: local}}\n");
+  const auto config = LoadConfig(PlacesIn(temp, "/project"));
   ASSERT_FALSE(config);
   EXPECT_TRUE(config.error().message.ends_with("overcap.yaml:2: 'clusters' has no 'bog'"))
       << config.error().message;

@@ -18,8 +18,8 @@ TELL_PLACE = ("{ " + " ".join(f'echo "{name}=${name}";' for name in PLACE) +
               ' echo "HOST=$(hostname)"; } > "$FACTS/new-$RANK" && mv "$FACTS/new-$RANK" "$FACTS/place-$RANK"')
 # What launchers and schedulers of the machine that runs the tests may have set.
 FOREIGN = re.compile(r"(SLURM|SBATCH|PBS|PMI|PMIX|OMPI|PALS|MPI_LOCAL|RANK$|WORLD_SIZE$|LOCAL_|MASTER_|NODE_RANK$)")
-# A Python that hosts of the rig have too: their /root is their own.
-HOST_PYTHON = "/usr/bin/python3" if PYTHON.startswith("/root/") else PYTHON
+# A Python that hosts of the rig have too: the home of their root is their own.
+HOST_PYTHON = "/usr/bin/python3" if PYTHON.startswith(os.path.expanduser("~root/")) else PYTHON
 # A rank that stays until it is told to go.
 STAY = "while :; do sleep 0.05; done"
 

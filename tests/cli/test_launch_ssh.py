@@ -2,6 +2,7 @@
 """The way of `overcap launch` to its hosts: odd login shells, odd ssh programs, hosts without the program, hosts that
 do not answer, and hosts that vanish from the network."""
 import hashlib
+import os
 import pathlib
 import shutil
 import signal
@@ -34,10 +35,10 @@ class ProgramOnHosts(HostsRig):
         self.binary.parent.mkdir(exist_ok=True)
         shutil.copy(BINARY, self.binary)
         for name in self.hosts.names:
-            self.hosts.run(name, ["rm", "-rf", f"/root/{CACHE}"])
+            self.hosts.run(name, ["rm", "-rf", os.path.expanduser(f"~root/{CACHE}")])
 
     def copies(self, name):
-        done = self.hosts.run(name, ["ls", "-A", f"/root/{CACHE}"])
+        done = self.hosts.run(name, ["ls", "-A", os.path.expanduser(f"~root/{CACHE}")])
         return done.stdout.split() if done.returncode == 0 else []
 
     def put_node(self, name, text):

@@ -50,7 +50,7 @@ class DetectTest : public testing::Test {
                             },
                         .this_host = host_,
                         .user = "alice",
-                        .state_folder = "/root"};
+                        .state_folder = "/state"};
     inputs.hostfile = hostfile_;
     inputs.hostfile_name = "hosts.txt";
     inputs.site_name = site_gpus_ >= 0 ? "aurora" : "";
@@ -313,14 +313,14 @@ TEST_F(DetectTest, ASecondShellOnAHostFindsItsPbsJobAndWritesANodeFile) {
   EXPECT_EQ(found.job_id, "0.ml1");
   EXPECT_EQ(found.reasons.job_id, "qstat: job 0.ml1 runs on this host");
   EXPECT_EQ(found.hosts, (Hosts{{"ml1", 2, 0}, {"ml2", 2, 0}, {"ml3", 2, 0}}));
-  EXPECT_EQ(files_.Read("/root/env/nodefile-0.ml1").value(), "ml1\nml1\nml2\nml2\nml3\nml3\n");
+  EXPECT_EQ(files_.Read("/state/env/nodefile-0.ml1").value(), "ml1\nml1\nml2\nml2\nml3\nml3\n");
   const Variables restored = [&] {
     Variables all;
     for (const auto& [name, value] : found.restored) all.Set(name, value);
     return all;
   }();
   EXPECT_EQ(restored.Get("PBS_JOBID"), "0.ml1");
-  EXPECT_EQ(restored.Get("PBS_NODEFILE"), "/root/env/nodefile-0.ml1");
+  EXPECT_EQ(restored.Get("PBS_NODEFILE"), "/state/env/nodefile-0.ml1");
   EXPECT_EQ(restored.Get("PBS_O_WORKDIR"), "/opt/lab/home-tester/work");
   EXPECT_EQ(restored.Get("PBS_QUEUE"), "workq");
   EXPECT_EQ(restored.Get("PBS_JOBNAME"), "envjob");
@@ -336,7 +336,7 @@ TEST_F(DetectTest, TheJobsOwnNodeFileIsTakenWhereItCanBeRead) {
   const Allocation found = Detect();
   ASSERT_GE(found.restored.size(), 2u);
   EXPECT_EQ(found.restored[1].second, "/srv/pbs/aux/0.ml1");
-  EXPECT_FALSE(files_.Exists("/root/env"));
+  EXPECT_FALSE(files_.Exists("/state/env"));
 }
 
 TEST_F(DetectTest, SomebodyElsesJobOrOneOnAnotherHostIsNotOurs) {
