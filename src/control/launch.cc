@@ -106,7 +106,6 @@ class LaunchRun {
   Result<Attempt> MakeAttempt(int number) const {
     OC_TRY(folder, folder_.MakeAttempt(number));
     Attempt attempt;
-    attempt.number = number;
     attempt.plan = prepared_.plan;
     attempt.command = options_.command;
     attempt.env = prepared_.env;

@@ -15,7 +15,6 @@
 namespace overcap {
 
 struct Attempt {
-  int number = 1;
   RankPlan plan;
   std::vector<std::string> command;  // what every rank runs
   std::vector<std::string>
