@@ -68,8 +68,7 @@ class NothingStays(unittest.TestCase):
     def start(self, signal_number):
         """A program with hosts that is ended by a signal; gives its folder."""
         code = ("import time; from rigs.hosts_rig import SshHosts\n"
-                "hosts = SshHosts(2); print(hosts.folder, flush=True)\n"
-                "try: time.sleep(60)\nfinally: hosts.close()")
+                "with SshHosts(2) as hosts: print(hosts.folder, flush=True); time.sleep(60)")
         with subprocess.Popen([sys.executable, "-B", "-c", code], stdout=subprocess.PIPE, text=True,
                               env={**os.environ, "PYTHONPATH": str(TESTS)}) as program:
             folder = self.first_path(program)
