@@ -15,6 +15,9 @@
 
 namespace overcap {
 
+class ClusterSessions;  // cluster_sessions.h
+class ClusterView;      // cluster_view.h
+
 // What a cluster can do, as data: callers never ask for its name.
 struct Capabilities {
   bool hold = false;
@@ -92,6 +95,10 @@ class Cluster {
                             int64_t timeout_seconds) = 0;
 
   virtual Result<std::vector<NodeInfo>> Nodes() = 0;
+
+  // What only some clusters have; nullptr: not this one. They live as long as the cluster.
+  virtual ClusterView* View() { return nullptr; }
+  virtual ClusterSessions* Sessions() { return nullptr; }
 };
 
 }  // namespace overcap

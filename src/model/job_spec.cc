@@ -17,6 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kMaxCount = 1'000'000;
+constexpr int kMaxWarnSeconds = 65'535;  // what Slurm can keep
 
 tl::unexpected<Error> Bad(std::string message, std::string hint = {}) {
   return Fail(ErrorCode::kUsage, std::move(message), std::move(hint));
@@ -24,6 +25,10 @@ tl::unexpected<Error> Bad(std::string message, std::string hint = {}) {
 
 bool HasNul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
+}
+
+bool IsVariableName(std::string_view name) {
+  return !name.empty() && !HasNul(name) && name.find('=') == std::string_view::npos;
 }
 
 bool IsSha256(std::string_view text) {
@@ -139,6 +144,67 @@ void WriteAfter(JsonWriter* out, const std::vector<Dependency>& after) {
   out->EndArray();
 }
 
+void WritePlacement(JsonWriter* out, const Placement& placement) {
+  if (placement == Placement{}) return;
+  out->Key("placement").BeginObject();
+  WriteStrings(out, "partitions", placement.partitions);
+  WriteUnless(out, "account", placement.account, std::string());
+  WriteUnless(out, "qos", placement.qos, std::string());
+  WriteUnless(out, "node", placement.node, std::string());
+  WriteStrings(out, "args", placement.args);
+  out->EndObject();
+}
+
+void WriteSweep(JsonWriter* out, const std::vector<SweepAxis>& sweep) {
+  if (sweep.empty()) return;
+  out->Key("sweep").BeginArray();
+  for (const SweepAxis& axis : sweep) {
+    out->BeginObject();
+    WriteBytes(out, "name", axis.name);
+    WriteStrings(out, "values", axis.values);
+    out->EndObject();
+  }
+  out->EndArray();
+}
+
+Result<void> ReadPlacement(const Json& object, Placement* placement) {
+  FieldReader reader(object, "placement of the job spec");
+  reader.Read("partitions", &placement->partitions);
+  reader.Read("account", &placement->account);
+  reader.Read("qos", &placement->qos);
+  reader.Read("node", &placement->node);
+  reader.Read("args", &placement->args);
+  return reader.Check();
+}
+
+void ReadSweep(FieldReader* reader, std::vector<SweepAxis>* sweep) {
+  const Json* items = reader->Array("sweep");
+  if (items == nullptr) return;
+  for (const Json& item : *items) {
+    if (!item.is_object()) return reader->Bad("sweep", "array of objects");
+    FieldReader fields(item, "sweep of the job spec");
+    SweepAxis axis;
+    fields.Read("name", &axis.name);
+    fields.Read("values", &axis.values);
+    reader->Take(fields.Check());
+    sweep->push_back(std::move(axis));
+  }
+}
+
+Result<void> CheckSweep(const JobSpec& spec) {
+  for (const SweepAxis& axis : spec.sweep) {
+    if (!IsVariableName(axis.name)) {
+      return Bad(StrCat("'", ToUtf8(axis.name), "' is no name of an environment variable"));
+    }
+    if (axis.values.empty()) return Bad(StrCat("sweep '", axis.name, "' has no values"));
+    if (std::ranges::any_of(axis.values, HasNul))
+      return Bad(StrCat("a value of sweep '", axis.name, "' has a NUL byte"));
+  }
+  if (spec.sweep.empty() || SweepCount(spec.sweep) == spec.array.Count()) return {};
+  return Bad(StrCat("the sweep has ", SweepCount(spec.sweep), " combinations, the array ",
+                    CountOf(spec.array.Count(), "task")));
+}
+
 Result<void> ReadResources(const Json& object, Resources* resources) {
   FieldReader reader(object, "resources of the job spec");
   reader.Read("nodes", &resources->nodes);
@@ -187,6 +253,7 @@ void ReadStrings(FieldReader* reader, JobSpec* spec) {
   reader->Read("env_names", &spec->env_names);
   reader->Read("replaces", &spec->replaces);
   reader->Read("resubmit_of", &spec->resubmit_of);
+  reader->Read("allocation", &spec->allocation);
 }
 
 }  // namespace
@@ -198,15 +265,35 @@ Result<void> ValidateSpec(const JobSpec& spec) {
   OC_TRY_VOID(CheckPlace(spec));
   OC_TRY_VOID(CheckLinks(spec));
   OC_TRY_VOID(CheckCount("max_restarts", spec.max_restarts, 0, kMaxCount));
+  OC_TRY_VOID(CheckCount("warn_seconds", spec.warn_seconds, 0, kMaxWarnSeconds));
   OC_TRY_VOID(CheckCount("umask", spec.umask, -1, 0777));
   OC_TRY_VOID(CheckCount("nofile", spec.nofile, 0, std::numeric_limits<int64_t>::max()));
   for (const std::string& name : spec.env_names) {
-    if (name.empty() || HasNul(name) || name.find('=') != std::string::npos) {
+    if (!IsVariableName(name)) {
       return Bad(StrCat("'", ToUtf8(name), "' is no name of an environment variable"));
     }
   }
   if (!spec.array.empty()) OC_TRY_VOID(CheckCount("array", spec.array.Count(), 1, kMaxArrayTasks));
-  return {};
+  return CheckSweep(spec);
+}
+
+int64_t SweepCount(const std::vector<SweepAxis>& sweep) {
+  int64_t count = sweep.empty() ? 0 : 1;
+  for (const SweepAxis& axis : sweep) {
+    count = std::min<int64_t>(count * static_cast<int64_t>(axis.values.size()), kMaxArrayTasks + 1);
+  }
+  return count;
+}
+
+std::vector<std::string> SweepVariables(const std::vector<SweepAxis>& sweep, int position) {
+  std::vector<std::string> variables(sweep.size());
+  auto rest = static_cast<size_t>(position);
+  for (size_t at = sweep.size(); at-- > 0;) {
+    const SweepAxis& axis = sweep[at];
+    variables[at] = StrCat(axis.name, "=", axis.values[rest % axis.values.size()]);
+    rest /= axis.values.size();
+  }
+  return variables;
 }
 
 std::string SpecToJson(const JobSpec& spec) {
@@ -219,7 +306,9 @@ std::string SpecToJson(const JobSpec& spec) {
   WriteUnless(&out, "name", spec.name, standard.name);
   WriteStrings(&out, "command", spec.command);
   WriteResources(&out, spec.resources);
+  WritePlacement(&out, spec.placement);
   if (!spec.array.empty()) out.Field("array", FormatArraySpec(spec.array));
+  WriteSweep(&out, spec.sweep);
   WriteUnless(&out, "workdir", spec.workdir, standard.workdir);
   WriteUnless(&out, "source", spec.source, standard.source);
   WriteUnless(&out, "snapshot", spec.snapshot, standard.snapshot);
@@ -228,8 +317,12 @@ std::string SpecToJson(const JobSpec& spec) {
   WriteAfter(&out, spec.after);
   WriteUnless(&out, "replaces", spec.replaces, standard.replaces);
   WriteUnless(&out, "resubmit_of", spec.resubmit_of, standard.resubmit_of);
+  WriteUnless(&out, "allocation", spec.allocation, standard.allocation);
+  WriteUnless(&out, "batch", spec.batch, standard.batch);
   WriteUnless(&out, "hold", spec.hold, standard.hold);
   WriteUnless(&out, "requeue", spec.requeue, standard.requeue);
+  WriteUnless(&out, "requeue_on_timeout", spec.requeue_on_timeout, standard.requeue_on_timeout);
+  WriteUnless(&out, "warn_seconds", spec.warn_seconds, standard.warn_seconds);
   WriteUnless(&out, "cpus_asked", spec.cpus_asked, standard.cpus_asked);
   WriteUnless(&out, "max_restarts", spec.max_restarts, standard.max_restarts);
   WriteUnless(&out, "priority", spec.priority, standard.priority);
@@ -247,9 +340,15 @@ Result<JobSpec> SpecFromJson(std::string_view json) {
   if (const Json* resources = reader.Object("resources"))
     reader.Take(ReadResources(*resources, &spec.resources));
   reader.Take(ReadArray(&reader, &spec.array));
+  if (const Json* placement = reader.Object("placement"))
+    reader.Take(ReadPlacement(*placement, &spec.placement));
+  ReadSweep(&reader, &spec.sweep);
   ReadAfter(&reader, &spec.after);
+  reader.Read("batch", &spec.batch);
   reader.Read("hold", &spec.hold);
   reader.Read("requeue", &spec.requeue);
+  reader.Read("requeue_on_timeout", &spec.requeue_on_timeout);
+  reader.Read("warn_seconds", &spec.warn_seconds);
   reader.Read("cpus_asked", &spec.cpus_asked);
   reader.Read("max_restarts", &spec.max_restarts);
   reader.Read("priority", &spec.priority);

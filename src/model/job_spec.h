@@ -49,6 +49,26 @@ struct Dependency {
   bool operator==(const Dependency&) const = default;
 };
 
+// A sweep is an array whose tasks differ in variables: every combination of the values, the last axis
+// changing fastest.
+struct SweepAxis {
+  std::string name;  // of the variable
+  std::vector<std::string> values;
+  bool operator==(const SweepAxis&) const = default;
+};
+
+// The variables (NAME=VALUE) of the combination at a position of the array.
+std::vector<std::string> SweepVariables(const std::vector<SweepAxis>& sweep, int position);
+int64_t SweepCount(const std::vector<SweepAxis>& sweep);  // of combinations; 0 without axes
+
+// Where in a cluster a job shall run, in that cluster's own words; empty: as its configuration says.
+struct Placement {
+  std::vector<std::string> partitions;  // the first that can start it takes it
+  std::string account, qos, node;       // node: this one
+  std::vector<std::string> args;        // more words for the cluster's own program; they win
+  bool operator==(const Placement&) const = default;
+};
+
 struct JobSpec {
   std::string id;
   std::string user;
@@ -56,17 +76,24 @@ struct JobSpec {
   std::string name;
   std::vector<std::string> command;  // argv, byte for byte
   Resources resources;
+  Placement placement;
   ArraySpec array;
-  std::string workdir;      // relative to the captured folder; where the ranks start
-  std::string source;       // the folder that was captured, as the user sees it
+  std::vector<SweepAxis> sweep;  // of the array; empty: tasks differ in their number only
+  std::string workdir;           // relative to the captured folder; where the ranks start
+  std::string source;            // the folder that was captured, as the user sees it
   std::string snapshot;     // SHA-256 (hex) of the code's tree; empty: no code captured, workdir is absolute
   std::string environment;  // SHA-256 of the private blob with the submitter's variables
   std::vector<std::string> env_names;  // names (never values) given with --env
   std::vector<Dependency> after;
   std::string replaces;  // resubmit: stop this job first, start only when it has ended
   std::string resubmit_of;
+  std::string allocation;  // its name, when the job only holds its resources for a person; "": it does work
+  // The command is a batch script: it runs once, on the first node, and starts its ranks itself.
+  bool batch = false;
   bool hold = false;
-  bool requeue = false;     // start again after preemption, reboot or a lost agent
+  bool requeue = false;             // start again after preemption, reboot or a lost agent
+  bool requeue_on_timeout = false;  // and when its time limit comes
+  int64_t warn_seconds = 0;         // USR1 so long before the time limit; 0: none
   bool cpus_asked = false;  // by its user: then a control group holds it to them, not its affinity alone
   int max_restarts = 0;     // start again after a failure, so many times
   int priority = 0;         // higher goes first

@@ -40,6 +40,9 @@ JobSpec AnySpec() {
                     *rc::gen::arbitrary<int64_t>(),
                     *Bytes()};
   if (*rc::gen::arbitrary<bool>()) spec.array = *ParseArraySpec("0-9,20-30:5%3");
+  spec.placement = {*rc::gen::container<std::vector<std::string>>(Bytes()), *Bytes(), *Bytes(), *Bytes(),
+                    *rc::gen::container<std::vector<std::string>>(Bytes())};
+  if (*rc::gen::arbitrary<bool>()) spec.sweep.push_back({*Bytes(), {*Bytes(), *Bytes()}});
   spec.workdir = *Bytes();
   spec.source = *Bytes();
   spec.snapshot = *Bytes();
@@ -48,6 +51,10 @@ JobSpec AnySpec() {
   if (*rc::gen::arbitrary<bool>()) spec.after.push_back({*Bytes(), *rc::gen::arbitrary<bool>()});
   spec.replaces = *Bytes();
   spec.resubmit_of = *Bytes();
+  spec.allocation = *Bytes();
+  spec.batch = *rc::gen::arbitrary<bool>();
+  spec.requeue_on_timeout = *rc::gen::arbitrary<bool>();
+  spec.warn_seconds = *rc::gen::arbitrary<int64_t>();
   spec.hold = *rc::gen::arbitrary<bool>();
   spec.requeue = *rc::gen::arbitrary<bool>();
   spec.max_restarts = *rc::gen::arbitrary<int>();
@@ -167,6 +174,24 @@ TEST(JobSpecTest, ABadSpecIsRefusedByName) {
     EXPECT_EQ(result.error().message, bad.message);
     EXPECT_EQ(result.error().code, ErrorCode::kUsage);
   }
+}
+
+TEST(Sweep, EveryCombinationComesOnceAndTheLastAxisChangesFastest) {
+  const std::vector<SweepAxis> sweep = {{"lr", {"1e-4", "1e-3"}}, {"gamma", {"0.9", "1", "a b"}}};
+  ASSERT_EQ(SweepCount(sweep), 6);
+  EXPECT_EQ(SweepVariables(sweep, 0), (std::vector<std::string>{"lr=1e-4", "gamma=0.9"}));
+  EXPECT_EQ(SweepVariables(sweep, 2), (std::vector<std::string>{"lr=1e-4", "gamma=a b"}));
+  EXPECT_EQ(SweepVariables(sweep, 3), (std::vector<std::string>{"lr=1e-3", "gamma=0.9"}));
+}
+
+TEST(Sweep, MustFitItsArray) {
+  JobSpec spec = GoodSpec();
+  spec.sweep = {{"lr", {"1", "2"}}};
+  EXPECT_FALSE(ValidateSpec(spec));
+  spec.array = *ParseArraySpec("0-1");
+  EXPECT_TRUE(ValidateSpec(spec));
+  spec.sweep[0].name = "a=b";
+  EXPECT_FALSE(ValidateSpec(spec));
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a cluster shared by many people looks like: who uses what, what is free, what its admins would say.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/cluster_picture.h"
+#include "model/job_spec.h"
+
+namespace overcap {
+
+// One thing that `cluster check` looked at.
+struct ClusterFinding {
+  std::string topic;  // "controller"
+  enum class Health { kFine, kWorse, kBroken } health = Health::kFine;
+  std::string text;  // one line
+  std::string hint;  // what to do about it; may be empty
+};
+
+class ClusterView {
+ public:
+  virtual ~ClusterView() = default;
+
+  // Everything at once, not older than `max_age_us` where the cluster can be asked; when it cannot, the last
+  // that is known with `stale` set. Never an empty picture for a failure.
+  virtual Result<ClusterPicture> Picture(int64_t max_age_us) = 0;
+
+  // What the cluster's admins would tell somebody who submits this; one line each, never an error for what
+  // cannot be known. Takes what is known already, asks the cluster only when nothing is.
+  virtual std::vector<std::string> Advise(const JobSpec& spec) = 0;
+
+  // Looks at all that can be wrong between here and the cluster. Bounded in time.
+  virtual std::vector<ClusterFinding> Check() = 0;
+};
+
+}  // namespace overcap
