@@ -11,18 +11,18 @@ namespace overcap {
 namespace {
 
 struct Driver {
-  std::string_view name;
+  DriverTraits traits;
   std::unique_ptr<Cluster> (*make)(const ClusterSettings& settings);
 };
 
 // Every driver, and the only place that names them.
 constexpr std::array<Driver, 2> kDrivers = {{
-    {"local",
+    {{.name = "local"},
      [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {
        return std::make_unique<LocalCluster>(
            LocalCluster::Options{settings.name, settings.root, settings.binary, settings.machine});
      }},
-    {"fake",
+    {{.name = "fake"},
      [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {
        return std::make_unique<FakeCluster>(settings.name, settings.machine(false));
      }},
@@ -32,13 +32,20 @@ constexpr std::array<Driver, 2> kDrivers = {{
 
 std::vector<std::string> ClusterDrivers() {
   std::vector<std::string> names;
-  for (const Driver& driver : kDrivers) names.emplace_back(driver.name);
+  for (const Driver& driver : kDrivers) names.emplace_back(driver.traits.name);
   return names;
+}
+
+const DriverTraits* FindDriver(std::string_view name) {
+  for (const Driver& driver : kDrivers) {
+    if (driver.traits.name == name) return &driver.traits;
+  }
+  return nullptr;
 }
 
 Result<std::unique_ptr<Cluster>> MakeCluster(const ClusterSettings& settings) {
   for (const Driver& driver : kDrivers) {
-    if (driver.name == settings.driver) return driver.make(settings);
+    if (driver.traits.name == settings.driver) return driver.make(settings);
   }
   const std::string nearest = Nearest(settings.driver, ClusterDrivers());
   return Fail(ErrorCode::kUsage,

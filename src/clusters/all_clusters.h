@@ -4,15 +4,19 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "clusters/cluster.h"
 #include "clusters/cluster_settings.h"
+#include "clusters/driver_traits.h"
 
 namespace overcap {
 
 std::vector<std::string> ClusterDrivers();
+// What is known of a driver without a cluster; nullptr for an unknown one.
+const DriverTraits* FindDriver(std::string_view name);
 
 // Connects nowhere yet. kUsage for an unknown driver names the nearest.
 Result<std::unique_ptr<Cluster>> MakeCluster(const ClusterSettings& settings);

@@ -23,15 +23,20 @@ struct Capabilities {
   bool hold = false;
   bool array = false;
   bool dependencies = false;
-  bool local_files = false;     // job folders are on a file system of this host
-  int max_nodes = 1;            // 0: no limit known
-  std::optional<Machine> node;  // what one node has, where that is known without asking; for defaults
+  bool local_files = false;      // job folders are on a file system of this host
+  bool placement = false;        // heeds JobSpec::placement: partitions, accounts, words of its own
+  bool warning = false;          // heeds JobSpec::warn_seconds
+  bool timeout_requeue = false;  // heeds JobSpec::requeue_on_timeout
+  int max_nodes = 1;             // 0: no limit known
+  std::optional<Machine> node;   // what one node has, where that is known without asking; for defaults
 };
 
 // What will be sent, exactly; what `--dry-run` prints.
 struct SubmitPlan {
   JobSpec spec;
   std::string text;  // for people
+  std::vector<std::string> notes =
+      {};  // what the cluster will do differently from what was asked; for people
 };
 
 // How much of each record List() must fill; it may fill more.

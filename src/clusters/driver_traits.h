@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// How drivers differ for those who read the configuration, as data: nobody asks for a driver's name.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace overcap {
+
+struct DriverTraits {
+  std::string_view name;
+  // Its clusters are driven by a scheduler's own programs: SchedulerSettings are theirs, and what the machine
+  // has is not ours to declare.
+  bool scheduler = false;
+  // A cluster of the driver's name is there by itself where this program is on PATH; "": never.
+  std::string_view program = {};
+  // What says that this machine belongs to such a cluster: the variable is set, or one of the files is there.
+  std::string_view machine_variable = {};
+  std::array<std::string_view, 2> machine_files = {};
+  std::string_view job_variable = {};  // set inside of the cluster's jobs
+};
+
+}  // namespace overcap
