@@ -15,7 +15,7 @@ namespace {
 
 // All that any line may hold. One flat struct, so that 20,000 lines need no tree each.
 struct Line {
-  std::string event, state, reason, boot_id, text;
+  std::string event, state, reason, boot_id, text, why;
   int64_t t = 0, pid = 0, start_ticks = 0;
   std::vector<int64_t> pids;
   int rank = 0, exit_status = -1, signal = 0, first_failed_rank = -1, task = 0, attempt = 1, master_port = 0;
@@ -27,6 +27,7 @@ std::string* TextMember(Line* line, std::string_view key) {
   if (key == "state") return &line->state;
   if (key == "reason") return &line->reason;
   if (key == "boot_id") return &line->boot_id;
+  if (key == "why") return &line->why;
   return key == "text" ? &line->text : nullptr;
 }
 
@@ -150,7 +151,9 @@ void WriteEnding(JsonWriter* out, const Ending& ending) {
 std::string ClaimToJson(const Claim& claim) {
   JsonWriter out;
   out.BeginObject().Field("pid", claim.pid).Field("start_ticks", claim.start_ticks);
-  return out.Field("boot_id", claim.boot_id).Field("by", claim.by).EndObject().Take();
+  out.Field("boot_id", claim.boot_id).Field("by", claim.by);
+  if (claim.slurm_id > 0) out.Field("slurm_id", claim.slurm_id).Field("slurm_restart", claim.slurm_restart);
+  return out.EndObject().Take();
 }
 
 Result<Claim> ClaimFromJson(std::string_view json) {
@@ -161,6 +164,8 @@ Result<Claim> ClaimFromJson(std::string_view json) {
   reader.Read("start_ticks", &claim.start_ticks);
   reader.Read("boot_id", &claim.boot_id);
   reader.Read("by", &claim.by);
+  reader.Read("slurm_id", &claim.slurm_id);
+  reader.Read("slurm_restart", &claim.slurm_restart);
   OC_TRY_VOID(reader.Check());
   return claim;
 }
@@ -202,13 +207,18 @@ void AgentReportReader::TakeLine(std::string_view text) {
   } else if (line.event == "rank_end") {
     report_.rank_ends.push_back({line.rank, line.exit_status, line.signal, line.t});
   } else if (line.event == "claimed") {
-    report_.claim = Claim{line.pid, line.start_ticks, std::move(line.boot_id), "agent"};
+    report_.claim = Claim{line.pid, line.start_ticks, std::move(line.boot_id)};
   } else if (line.event == "started") {
     report_.started = true;
     report_.started_us = line.t;
     report_.pids = std::move(line.pids);
     report_.master_port = line.master_port;
   } else if (line.event == "note") {
+    report_.notes.push_back(std::move(line.text));
+  } else if (line.event == "requeue") {
+    report_.requeue = std::move(line.why);
+  } else if (line.event == "not_requeued") {
+    report_.requeue.clear();
     report_.notes.push_back(std::move(line.text));
   } else if (line.event == "end") {
     report_.end = EndingOf(&line);
@@ -260,6 +270,18 @@ std::string TaskEndLine(int64_t now_us, int task, int attempt, const Ending& end
   JsonWriter out = Begin("task_end", now_us);
   out.Field("task", task).Field("try", attempt);
   WriteEnding(&out, ending);
+  return Finish(&out);
+}
+
+std::string RequeueLine(int64_t now_us, std::string_view why) {
+  JsonWriter out = Begin("requeue", now_us);
+  out.Field("why", why);
+  return Finish(&out);
+}
+
+std::string NotRequeuedLine(int64_t now_us, std::string_view text) {
+  JsonWriter out = Begin("not_requeued", now_us);
+  out.Field("text", text);
   return Finish(&out);
 }
 

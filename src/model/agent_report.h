@@ -21,6 +21,10 @@ struct Claim {
   int64_t start_ticks = 0;
   std::string boot_id;
   std::string by = "agent";  // or "daemon"; only in agent-S.claim
+  // The start of a batch script that runs it: the id of the Slurm job (of the task, in an array) and how
+  // often Slurm had started that before. Only in agent-S.claim; 0: no job of Slurm.
+  int64_t slurm_id = 0;
+  int slurm_restart = 0;
   bool operator==(const Claim&) const = default;
 };
 std::string ClaimToJson(const Claim& claim);
@@ -54,6 +58,7 @@ struct AgentReport {
   std::vector<std::string> notes;
   std::optional<Ending> end;
   int64_t ended_us = 0;
+  std::string requeue;    // why the cluster was asked to start the job again ("preempted"); empty: it was not
   int64_t last_us = 0;    // the latest `t` of any line
   int damaged_lines = 0;  // lines that are no event; skipped
   bool operator==(const AgentReport&) const = default;
@@ -85,6 +90,10 @@ std::string RankEndLine(const RankEnd& end);
 std::string NoteLine(int64_t now_us, std::string_view text);
 std::string TaskStartLine(int64_t now_us, int task, int attempt);
 std::string TaskEndLine(int64_t now_us, int task, int attempt, const Ending& ending);
+// Before the end: the cluster is asked next to start the job again. NotRequeuedLine() takes that back, after
+// the end: the cluster said no, in these words (a note).
+std::string RequeueLine(int64_t now_us, std::string_view why);
+std::string NotRequeuedLine(int64_t now_us, std::string_view text);
 std::string EndLine(int64_t now_us, const Ending& ending);
 
 }  // namespace overcap

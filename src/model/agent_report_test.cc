@@ -43,6 +43,24 @@ TEST(AgentReportTest, ATaskHasTheResultOfItsLatestTry) {
   EXPECT_FALSE(report.end);
 }
 
+TEST(AgentReportTest, ARequeueIsKnownUntilTheClusterRefusedIt) {
+  const Ending preempted{JobState::kPreempted, 143, 15, -1, "preempted"};
+  const std::string text = ClaimedLine(1, {5, 6, "b"}) + RequeueLine(7, "preempted") + EndLine(8, preempted);
+  const AgentReport report = ParseAgentReport(text);
+  EXPECT_EQ(report.requeue, "preempted");
+  EXPECT_EQ(report.end, preempted);
+  const AgentReport refused = ParseAgentReport(text + NotRequeuedLine(9, "scontrol: Invalid job id"));
+  EXPECT_EQ(refused.requeue, "");
+  EXPECT_EQ(refused.end, preempted);
+  EXPECT_EQ(refused.notes, std::vector<std::string>{"scontrol: Invalid job id"});
+}
+
+TEST(AgentReportTest, AClaimKeepsTheSlurmJobOfItsStart) {
+  const Claim claim{5, 6, "b", "agent", 4711, 2};
+  EXPECT_EQ(*ClaimFromJson(ClaimToJson(claim)), claim);
+  EXPECT_EQ(ClaimToJson({5, 6, "b"}).find("slurm"), std::string::npos);
+}
+
 TEST(AgentReportTest, TrailingNulsAndATornLastLineAreIgnored) {
   const std::string whole = WholeReport();
   EXPECT_EQ(ParseAgentReport(whole + std::string(5000, '\0')), ParseAgentReport(whole));
