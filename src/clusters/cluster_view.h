@@ -20,13 +20,20 @@ struct ClusterFinding {
   std::string hint;  // what to do about it; may be empty
 };
 
+// How old what is told may be. Who redraws by themselves asks for no more than they need: every question to
+// a shared cluster is paid by all its users.
+struct PictureAges {
+  int64_t jobs_us = 0;
+  int64_t nodes_us = 0;
+};
+
 class ClusterView {
  public:
   virtual ~ClusterView() = default;
 
-  // Everything at once, not older than `max_age_us` where the cluster can be asked; when it cannot, the last
-  // that is known with `stale` set. Never an empty picture for a failure.
-  virtual Result<ClusterPicture> Picture(int64_t max_age_us) = 0;
+  // Everything at once, not older than `ages` where the cluster can be asked; when it cannot, the last that
+  // is known with `stale` set. Never an empty picture for a failure.
+  virtual Result<ClusterPicture> Picture(const PictureAges& ages) = 0;
 
   // What the cluster's admins would tell somebody who submits this; one line each, never an error for what
   // cannot be known. Takes what is known already, asks the cluster only when nothing is.

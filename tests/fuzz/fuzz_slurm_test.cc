@@ -29,14 +29,34 @@ const std::vector<std::string> kWords = {
     "Unknown"};
 
 TEST(SlurmTextFuzz, WhatSqueuePrintsIsReadOrRefused) {
-  const std::string job = Row(
-      {"5",         "4",          "2-9%2",      "alice",
-       "lab-a",     "short",      "labq",       "PENDING",
-       "Resources", "1",          "n[1-2]",     "cpu=1,mem=100M,node=1,billing=1,gres/gpu=4,gres/gpu:a40=4",
-       "1",         "1-00:00:00", "1794735703", "2026-11-15T02:15:07",
-       "N/A",       "Unknown",    "1000",       "afterok:1(unfulfilled)",
-       "768",       "1"},
-      {"train", "overcap:x"});
+  const std::string job = Row({"5",
+                               "4",
+                               "2-9%2",
+                               "alice",
+                               "lab-a",
+                               "short",
+                               "labq",
+                               "PENDING",
+                               "Resources",
+                               "1",
+                               "n[1-2]",
+                               "cpu=1,mem=100M,node=1,billing=1,gres/gpu=4,gres/gpu:a40=4",
+                               "1",
+                               "1-00:00:00",
+                               "1794735703",
+                               "2026-11-15T02:15:07",
+                               "N/A",
+                               "Unknown",
+                               "1000",
+                               "afterok:1(unfulfilled)",
+                               "768",
+                               "1",
+                               "gres:gpu:a40:2",
+                               "gres:gpu:1",
+                               "N/A",
+                               "2",
+                               "a40|ib"},
+                              {"train", "overcap:x"});
   ForEachInput(Mutator({job, job + job}, kWords, 21), [&](const std::string& input) {
     const auto jobs = ParseSqueue(input, kMark);
     if (!jobs) return ExpectOneLine(jobs.error(), ErrorCode::kCorrupt);

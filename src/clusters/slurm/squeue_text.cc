@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clusters/slurm/squeue_text.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "clusters/slurm/marked_rows.h"
 #include "clusters/slurm/slurm_time.h"
@@ -34,6 +36,11 @@ enum Column {
   kDependency,
   kExitCode,
   kRestarts,
+  kGpusPerJob,
+  kGpusPerNode,
+  kGpusPerTask,
+  kTasks,
+  kFeatures,
   kPlainColumns,
   kName = kPlainColumns,
   kComment,
@@ -41,10 +48,11 @@ enum Column {
 
 const RowColumns& Columns() {
   static const RowColumns columns = {
-      {"JobID",        "ArrayJobID", "ArrayTaskID", "UserName",     "Account",   "Partition",
-       "QOS",          "State",      "Reason",      "NumNodes",     "NodeList",  "tres-alloc",
-       "NumCPUs",      "TimeLimit",  "SubmitTime",  "EligibleTime", "StartTime", "EndTime",
-       "PriorityLong", "Dependency", "exit_code",   "RestartCnt"},
+      {"JobID",         "ArrayJobID", "ArrayTaskID", "UserName",     "Account",      "Partition",
+       "QOS",           "State",      "Reason",      "NumNodes",     "NodeList",     "tres-alloc",
+       "NumCPUs",       "TimeLimit",  "SubmitTime",  "EligibleTime", "StartTime",    "EndTime",
+       "PriorityLong",  "Dependency", "exit_code",   "RestartCnt",   "tres-per-job", "tres-per-node",
+       "tres-per-task", "NumTasks",   "Feature"},
       {"Name", "Comment"}};
   return columns;
 }
@@ -68,6 +76,16 @@ void TakeArray(const std::vector<std::string_view>& fields, SqueueJob* job) {
   } else {
     job->array_tasks = task;
   }
+}
+
+// Slurm counts GPUs among what a job has only where its administrators let it (AccountingStorageTRES);
+// otherwise what was asked for must tell.
+void TakeGpus(const std::vector<std::string_view>& fields, SqueueJob* job) {
+  if (job->tres.gpus > 0) return;
+  const auto tasks = std::max(1, SmallNumber(fields[kTasks]));
+  AddAskedGpus(fields[kGpusPerJob], 1, &job->tres);
+  AddAskedGpus(fields[kGpusPerNode], std::max(1, job->nodes), &job->tres);
+  AddAskedGpus(fields[kGpusPerTask], tasks, &job->tres);
 }
 
 void TakeTimes(const std::vector<std::string_view>& fields, SqueueJob* job) {
@@ -95,6 +113,8 @@ Result<void> TakeRow(const std::vector<std::string_view>& fields, SqueueJob* job
   job->cpus = SmallNumber(fields[kCpus]);
   job->node_list = OrEmpty(fields[kNodeList]);
   job->tres = ParseTres(fields[kTres]);
+  TakeGpus(fields, job);
+  job->features = OrEmpty(fields[kFeatures]);
   TakeTimes(fields, job);
   job->priority = ParseInt(fields[kPriority]).value_or(0);
   job->dependency = OrEmpty(fields[kDependency]);

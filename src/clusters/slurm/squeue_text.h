@@ -30,6 +30,7 @@ struct SqueueJob {
   // 0: not known. Of a job that waits `start_us` and `end_us` are Slurm's guess, if it made one.
   int64_t submit_us = 0, eligible_us = 0, start_us = 0, end_us = 0;
   int64_t priority = 0;
+  std::string features;    // that its nodes must have: "a40|rtx_6000", as its user wrote it
   std::string dependency;  // "afterok:1(unfulfilled),afterany:2(unfulfilled)"
   SlurmExit exit;
   int restarts = 0;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <map>
 #include <sstream>
 
 #include "base/text.h"
@@ -16,8 +17,8 @@ namespace {
 
 constexpr std::string_view kMark = "Mark1234";
 
-std::string Recorded() {
-  std::ifstream file(OVERCAP_TEST_DATA "/slurm-22.05.8/squeue-marked.txt", std::ios::binary);
+std::string Recorded(const char* name = "squeue-marked.txt") {
+  std::ifstream file(StrCat(OVERCAP_TEST_DATA "/slurm-22.05.8/", name), std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
@@ -90,6 +91,20 @@ TEST(SqueueText, TasksThatWaitStandInOneRow) {
     }
   }
   EXPECT_EQ(tasks, 2);
+}
+
+TEST(SqueueText, GpusAreKnownAlsoWhereSlurmDoesNotCountThem) {
+  const auto jobs = ParseSqueue(Recorded("squeue-marked-no-gpu-tres.txt"), kMark);
+  ASSERT_TRUE(jobs) << jobs.error().message;
+  std::map<int64_t, SlurmTres> tres;
+  for (const SqueueJob& job : *jobs) tres[job.job_id] = job.tres;
+  EXPECT_EQ(tres[1].gpus, 2);                                              // --gpus=2
+  EXPECT_EQ(tres[2].gpus, 2);                                              // --gpus-per-node=1 -N2
+  EXPECT_EQ(tres[3].gpu_types, (std::vector<GpuCount>{{"rtx_6000", 1}}));  // --gres=gpu:rtx_6000:1
+  EXPECT_EQ(tres[4].gpus, 2);                                              // --gpus-per-task=1 -n2
+  EXPECT_EQ(tres[5].gpus, 4);
+  EXPECT_EQ(tres[8].gpus, 1);  // --gres=gpu
+  EXPECT_EQ(jobs->front().features, "a40&rtx_6000");
 }
 
 TEST(SqueueText, DependenciesAreKeptAsSlurmWritesThem) {

@@ -6,16 +6,18 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "clusters/slurm/sinfo_text.h"
 
 namespace overcap {
 namespace {
 
+constexpr int kMostCount = 1'000'000'000;
 constexpr std::string_view kUnits = "KMGTPE";
 constexpr std::string_view kGpu = "gres/gpu";
 
 int SmallCount(std::string_view text) {
   const auto value = ParseInt(text);
-  return value && *value >= 0 && *value <= 1'000'000'000 ? static_cast<int>(*value) : 0;
+  return value && *value >= 0 && *value <= kMostCount ? static_cast<int>(*value) : 0;
 }
 
 void TakeEntry(std::string_view name, std::string_view value, SlurmTres* tres) {
@@ -47,8 +49,23 @@ SlurmTres ParseTres(std::string_view text) {
   }
   int64_t typed = 0;
   for (const GpuCount& gpu : tres.gpu_types) typed += gpu.count;
-  tres.gpus = static_cast<int>(std::min<int64_t>(std::max<int64_t>(tres.gpus, typed), 1'000'000'000));
+  tres.gpus = static_cast<int>(std::min<int64_t>(std::max<int64_t>(tres.gpus, typed), kMostCount));
   return tres;
+}
+
+void AddAskedGpus(std::string_view text, int times, SlurmTres* tres) {
+  constexpr std::string_view kStart = "gres";  // then ':' or, later than 23.02, '/'
+  for (const std::string& entry : Split(text, ',')) {
+    if (entry.rfind(kStart, 0) != 0 || entry.size() <= kStart.size() + 1) continue;
+    std::string gres = entry.substr(kStart.size() + 1);
+    if (!ParseInt(gres.substr(gres.rfind(':') + 1))) gres += ":1";  // "gpu", "gpu:a40": one
+    for (const SlurmGpus& gpus : ParseGpuGres(gres, "")) {
+      const int64_t count = std::min<int64_t>(int64_t{gpus.total} * times, kMostCount);
+      if (count == 0) continue;
+      tres->gpus = static_cast<int>(std::min<int64_t>(tres->gpus + count, kMostCount));
+      if (!gpus.type.empty()) tres->gpu_types.push_back({gpus.type, static_cast<int>(count)});
+    }
+  }
 }
 
 std::optional<int64_t> ParseSlurmMemory(std::string_view text) {

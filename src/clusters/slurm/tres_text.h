@@ -27,6 +27,9 @@ struct SlurmTres {
 // Entries that are not understood are left out.
 SlurmTres ParseTres(std::string_view text);
 
+// What squeue's tres-per-job, -node and -task say ("gres:gpu:a40:2", "gres/gpu:2"), `times` over.
+void AddAskedGpus(std::string_view text, int times, SlurmTres* tres);
+
 // "400M", "1.5G", "16000" (MiB): Slurm's way to write memory.
 std::optional<int64_t> ParseSlurmMemory(std::string_view text);
 

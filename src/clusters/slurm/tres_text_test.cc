@@ -19,6 +19,22 @@ TEST(TresText, GpusAreCountedAlsoWhereOnlyTheirTypesAreTold) {
   EXPECT_EQ(ParseTres("cpu=1,gres/gpu=2").gpu_types.size(), 0u);
 }
 
+TEST(TresText, WhatWasAskedForTellsTheGpusWhereSlurmDoesNotCountThem) {
+  const auto asked = [](std::string_view text, int times) {
+    SlurmTres tres;
+    AddAskedGpus(text, times, &tres);
+    return tres;
+  };
+  EXPECT_EQ(asked("gres:gpu:4", 1), (SlurmTres{0, 0, 0, 4, {}}));
+  EXPECT_EQ(asked("gres:gpu:a40:2,gres:shard:3", 3), (SlurmTres{0, 0, 0, 6, {{"a40", 6}}}));
+  EXPECT_EQ(asked("gres/gpu:a40:2", 1), (SlurmTres{0, 0, 0, 2, {{"a40", 2}}}));
+  EXPECT_EQ(asked("gres:gpu", 2).gpus, 2);
+  EXPECT_EQ(asked("gres:gpu:a40", 1), (SlurmTres{0, 0, 0, 1, {{"a40", 1}}}));
+  for (const char* text : {"", "N/A", "gres", "gres:", "gres:mps:50", "gpu:4"}) {
+    EXPECT_EQ(asked(text, 1), SlurmTres{}) << text;
+  }
+}
+
 TEST(TresText, WhatIsNotUnderstoodIsLeftOut) {
   EXPECT_EQ(ParseTres(""), SlurmTres{});
   EXPECT_EQ(ParseTres("N/A"), SlurmTres{});
