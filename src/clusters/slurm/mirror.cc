@@ -24,6 +24,16 @@ std::string_view KindName(MirrorKind kind) {
       return "nodes";
     case MirrorKind::kAccounting:
       return "accounting";
+    case MirrorKind::kPartitions:
+      return "partitions";
+    case MirrorKind::kAssociations:
+      return "associations";
+    case MirrorKind::kQos:
+      return "qos";
+    case MirrorKind::kUsers:
+      return "users";
+    case MirrorKind::kConfig:
+      return "config";
   }
   return "";
 }
@@ -89,6 +99,15 @@ Result<MirrorText> Mirror::Read(MirrorKind kind, int64_t max_age_us) {
   return Give(known, Error{ErrorCode::kUnavailable,
                            StrCat("another process reads '", KindName(kind), "' of the cluster and hangs"),
                            "try again in a moment"});
+}
+
+std::optional<MirrorText> Mirror::Peek(MirrorKind kind) {
+  const auto known = known_.find(kind);
+  if (known == known_.end()) return std::nullopt;
+  Look(OpenFolders(), &known->second);
+  auto text = Give(known->second);
+  if (!text) return std::nullopt;
+  return *std::move(text);
 }
 
 // Every time anew: a folder may be removed while somebody watches.

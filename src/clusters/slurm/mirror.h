@@ -23,7 +23,7 @@
 
 namespace overcap {
 
-enum class MirrorKind { kQueue, kNodes, kAccounting };
+enum class MirrorKind { kQueue, kNodes, kAccounting, kPartitions, kAssociations, kQos, kUsers, kConfig };
 
 // How one kind is asked for.
 struct MirrorSource {
@@ -76,6 +76,9 @@ class Mirror {
   // had, the last known one with the error. Fails only when nothing is known: never an empty text for a
   // failure. Takes at most three times the call's timeout and some seconds.
   Result<MirrorText> Read(MirrorKind kind, int64_t max_age_us);
+
+  // The last known answer, however old; asks nobody. Empty: none is known.
+  std::optional<MirrorText> Peek(MirrorKind kind);
 
   // What kept the last Read() from sharing its answer, for `cluster check`.
   const std::vector<Error>& troubles() const { return troubles_; }

@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "clusters/slurm/accounts_text.h"
+#include "clusters/slurm/config_text.h"
+#include "clusters/slurm/partition_text.h"
 #include "clusters/slurm/sinfo_text.h"
 #include "clusters/slurm/squeue_text.h"
 #include "clusters/slurm/submit_reply.h"
@@ -15,6 +18,16 @@ namespace overcap {
 namespace {
 
 constexpr size_t kMostOutput = size_t{256} << 20;
+
+// Of programs that know no marks.
+template <typename Parse>
+MirrorSource Unmarked(std::vector<std::string> (*command)(), Parse parse) {
+  return {[command](std::string_view, int64_t) { return command(); },
+          [parse](std::string_view text, std::string_view) -> Result<void> {
+            OC_TRY_VOID(parse(text));
+            return {};
+          }};
+}
 
 template <typename Parse>
 auto CheckWith(Parse parse) {
@@ -28,7 +41,12 @@ std::map<MirrorKind, MirrorSource> Sources() {
   const auto squeue = [](std::string_view mark, int64_t) { return SqueueCommand(mark); };
   const auto sinfo = [](std::string_view mark, int64_t) { return SinfoCommand(mark); };
   return {{MirrorKind::kQueue, {squeue, CheckWith(ParseSqueue)}},
-          {MirrorKind::kNodes, {sinfo, CheckWith(ParseSinfo)}}};
+          {MirrorKind::kNodes, {sinfo, CheckWith(ParseSinfo)}},
+          {MirrorKind::kPartitions, Unmarked(PartitionCommand, ParsePartitions)},
+          {MirrorKind::kAssociations, Unmarked(AssociationsCommand, ParseAssociations)},
+          {MirrorKind::kQos, Unmarked(QosCommand, ParseQos)},
+          {MirrorKind::kUsers, Unmarked(UsersCommand, ParseUsers)},
+          {MirrorKind::kConfig, Unmarked(ConfigCommand, ParseConfig)}};
 }
 
 }  // namespace
@@ -94,7 +112,9 @@ Mirror& SlurmContext::mirror() {
   MirrorSeams seams{
       &clock_, &random_,
       [this](const std::vector<std::string>& argv, std::chrono::milliseconds timeout) {
-        return Call(argv, timeout);
+        auto answer = Call(argv, timeout);
+        if (answer && SaysThereAreNoAccounts(argv, *answer)) *answer = ToolAnswer{{0, 0}, "", ""};
+        return answer;
       },
       [](int64_t us) { usleep(static_cast<useconds_t>(us)); },
       [this](const std::vector<std::string>& argv, const ToolAnswer& answer) {

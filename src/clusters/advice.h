@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a cluster's administrators would tell somebody who submits a job. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/cluster_picture.h"
+#include "model/job_spec.h"
+
+namespace overcap {
+
+struct AdviceRequest {
+  JobSpec spec;  // with the partitions, account and QOS that the configuration adds
+  std::string user;
+  bool free_known = true;  // the picture is new enough to say what would start now
+};
+
+// One line each, the most important first; none when nothing is wrong.
+std::vector<std::string> AdviceFor(const ClusterPicture& picture, const AdviceRequest& request);
+
+}  // namespace overcap

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/slurm/slurm_view.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "clusters/advice.h"
+#include "clusters/slurm/config_text.h"
+#include "clusters/slurm/slurm_check.h"
+#include "sys/user.h"
+
+namespace overcap {
+namespace {
+
+// What changes when an administrator types something.
+constexpr int64_t kRareAgeUs = 600'000'000;
+// What is free changes all the time: older pictures say nothing about it.
+constexpr int64_t kFreeKnownUs = 300'000'000;
+
+// A controller that was just found away is not asked again: each try takes its time.
+Result<MirrorText> ReadOrPeek(Mirror* mirror, MirrorKind kind, int64_t age_us, bool ask) {
+  if (ask) return mirror->Read(kind, age_us);
+  auto known = mirror->Peek(kind);
+  if (!known) return Fail(ErrorCode::kUnavailable, "nothing is known of it");
+  return *std::move(known);
+}
+
+// Of what was read, for the whole picture.
+void Account(const MirrorText& text, int64_t* taken_us, std::string* stale) {
+  *taken_us = text.taken_us;
+  if (text.error && stale->empty()) *stale = text.error->message;
+}
+
+}  // namespace
+
+template <typename Parse>
+auto SlurmView::ReadRare(MirrorKind kind, int64_t age_us, Parse parse, ClusterPicture* about)
+    -> std::decay_t<decltype(*parse(std::string_view()))> {
+  const auto text = ReadOrPeek(&context_->mirror(), kind, age_us, about->stale.empty());
+  if (!text) {
+    if (about->stale.empty()) about->notes.push_back(text.error().message);
+    return {};
+  }
+  auto parsed = parse(*text->text);
+  if (!parsed) {
+    about->notes.push_back(parsed.error().message);
+    return {};
+  }
+  return std::move(*parsed);
+}
+
+// Several clusters may share one database.
+void SlurmView::KeepOwnCluster(SlurmFacts* facts) {
+  std::vector<SlurmAssociation>& rows = facts->associations;
+  const auto other = [&](const SlurmAssociation& row) { return row.cluster != rows.front().cluster; };
+  if (std::none_of(rows.begin(), rows.end(), other)) return;
+  const auto text = context_->mirror().Read(MirrorKind::kConfig, kRareAgeUs);
+  if (!text) return;
+  const auto config = ParseConfig(*text->text);
+  if (!config) return;
+  const std::string name(config->Get("ClusterName"));
+  std::erase_if(rows, [&](const SlurmAssociation& row) { return row.cluster != name; });
+}
+
+Result<void> SlurmView::ReadAll(const PictureAges& ages, int64_t rare_age_us, SlurmFacts* facts,
+                                ClusterPicture* about) {
+  OC_TRY(queue, context_->mirror().Read(MirrorKind::kQueue, ages.jobs_us));
+  Account(queue, &about->taken_us, &about->stale);
+  OC_TRY(jobs, ParseSqueue(*queue.text, queue.mark));
+  const auto nodes_text =
+      ReadOrPeek(&context_->mirror(), MirrorKind::kNodes, ages.nodes_us, about->stale.empty());
+  if (nodes_text) {
+    Account(*nodes_text, &about->nodes_taken_us, &about->stale);
+    OC_TRY(nodes, ParseSinfo(*nodes_text->text, nodes_text->mark));
+    facts->nodes = std::move(nodes);
+  } else if (about->stale.empty()) {
+    return Fail(nodes_text.error());
+  } else {
+    about->notes.push_back("nothing is known about the nodes");
+  }
+  facts->jobs = std::move(jobs);
+  facts->partitions = ReadRare(MirrorKind::kPartitions, rare_age_us, ParsePartitions, about);
+  facts->associations = ReadRare(MirrorKind::kAssociations, rare_age_us, ParseAssociations, about);
+  if (!facts->associations.empty()) {
+    KeepOwnCluster(facts);
+    facts->qos = ReadRare(MirrorKind::kQos, rare_age_us, ParseQos, about);
+    facts->users = ReadRare(MirrorKind::kUsers, rare_age_us, ParseUsers, about);
+  }
+  facts->overcap_partitions = context_->settings().scheduler.overcap_partitions;
+  return {};
+}
+
+Result<ClusterPicture> SlurmView::Picture(const PictureAges& ages) {
+  return MakePicture(ages, kRareAgeUs);
+}
+
+Result<ClusterPicture> SlurmView::MakePicture(const PictureAges& ages, int64_t rare_age_us) {
+  SlurmFacts facts;
+  ClusterPicture about;
+  OC_TRY_VOID(ReadAll(ages, rare_age_us, &facts, &about));
+  ClusterPicture picture = MakeSlurmPicture(facts);
+  picture.taken_us = about.taken_us, picture.nodes_taken_us = about.nodes_taken_us;
+  picture.stale = std::move(about.stale), picture.notes = std::move(about.notes);
+  return picture;
+}
+
+std::vector<std::string> SlurmView::Advise(const JobSpec& spec) {
+  constexpr int64_t kAnyAgeUs = INT64_MAX / 4;
+  const auto picture = MakePicture({kAnyAgeUs, kAnyAgeUs}, kAnyAgeUs);
+  if (!picture) return {};
+  const auto age_us = MirrorAge(context_->clock().WallUs(), picture->nodes_taken_us);
+  const SchedulerSettings& ours = context_->settings().scheduler;
+  AdviceRequest request{spec, spec.user.empty() ? UserName() : spec.user, age_us && *age_us < kFreeKnownUs};
+  if (request.spec.placement.partitions.empty()) request.spec.placement.partitions = ours.partitions;
+  if (request.spec.placement.account.empty()) request.spec.placement.account = ours.account;
+  if (request.spec.placement.qos.empty()) request.spec.placement.qos = ours.qos;
+  return AdviceFor(*picture, request);
+}
+
+std::vector<ClusterFinding> SlurmView::Check() {
+  return CheckSlurm(context_);
+}
+
+}  // namespace overcap
