@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "clusters/fake/fake_cluster.h"
 #include "clusters/local/local_cluster.h"
+#include "clusters/slurm/slurm_cluster.h"
+#include "clusters/slurm/slurm_traits.h"
 
 namespace overcap {
 namespace {
@@ -16,11 +18,15 @@ struct Driver {
 };
 
 // Every driver, and the only place that names them.
-constexpr std::array<Driver, 2> kDrivers = {{
+constexpr std::array<Driver, 3> kDrivers = {{
     {{.name = "local"},
      [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {
        return std::make_unique<LocalCluster>(
            LocalCluster::Options{settings.name, settings.root, settings.binary, settings.machine});
+     }},
+    {kSlurmTraits,
+     [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {
+       return std::make_unique<SlurmCluster>(settings);
      }},
     {{.name = "fake"},
      [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {

@@ -48,6 +48,7 @@ void WriteOutcome(JsonWriter* out, const JobRecord& record) {
   out->Field("state", JobStateName(record.state));
   if (!record.raw_state.empty()) WriteBytes(out, "raw_state", record.raw_state);
   TextOrNull(out, "reason", record.reason);
+  if (!record.stale.empty()) WriteBytes(out, "stale", record.stale);
   out->Field("attempt", record.attempt);
   NumberUnless(out, "exit_status", record.exit_status, -1);
   NumberUnless(out, "signal", record.signal, 0);
@@ -149,6 +150,7 @@ void ReadState(FieldReader* reader, JobRecord* record) {
 void ReadOutcome(FieldReader* reader, JobRecord* record) {
   ReadState(reader, record);
   reader->Read("reason", &record->reason);
+  reader->Read("stale", &record->stale);
   reader->Read("attempt", &record->attempt);
   reader->Read("restarts", &record->restarts);
   reader->Read("exit_status", &record->exit_status);

@@ -34,6 +34,7 @@ struct JobRecord {
   JobState state = JobState::kUnknown;
   std::string raw_state;  // the cluster's own word
   std::string reason;     // why it waits, or why it ended as it did; may be empty
+  std::string stale;      // "as of 3m ago: ...": the cluster could not be asked now; "": it could
   int attempt = 0;        // 0: never started
   int restarts = 0;
   int exit_status = -1;  // -1: none yet

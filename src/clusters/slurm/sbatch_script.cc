@@ -18,9 +18,11 @@ bool IsControl(unsigned char c) {
   return c < ' ' || c == 0x7F;
 }
 
-// Slurm takes any byte, but a newline in a name breaks everybody's squeue.
+// Lists of many jobs are made from the queue alone, so a job without a name is called what it does. Slurm
+// takes any byte, but a newline in a name breaks everybody's squeue.
 std::string JobName(const JobSpec& spec) {
-  std::string name = spec.name.empty() ? spec.id : spec.name;
+  std::string name = spec.name.empty() ? ShellJoin(spec.command) : spec.name;
+  if (name.empty()) name = spec.id;
   if (name.size() > kLongestName) {
     size_t end = kLongestName;
     while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
@@ -59,8 +61,9 @@ Result<void> CheckWords(const std::vector<std::string>& words) {
   return {};
 }
 
-Result<void> CheckSettings(const SbatchSettings& settings) {
-  std::vector<std::pair<std::string_view, std::string>> named = {{"account", settings.account},
+Result<void> CheckSettings(const Placement& placement, const SbatchSettings& settings) {
+  std::vector<std::pair<std::string_view, std::string>> named = {{"node", placement.node},
+                                                                 {"account", settings.account},
                                                                  {"qos", settings.qos},
                                                                  {"constraint", settings.constraint},
                                                                  {"reservation", settings.reservation}};
@@ -108,11 +111,12 @@ void AddResources(const Resources& resources, std::vector<std::string>* argv) {
   }
 }
 
-void AddPlace(const SbatchSettings& settings, std::vector<std::string>* argv) {
+void AddPlace(const Placement& placement, const SbatchSettings& settings, std::vector<std::string>* argv) {
   if (!settings.partitions.empty()) argv->push_back(StrCat("--partition=", Join(settings.partitions, ",")));
   if (!settings.account.empty()) argv->push_back(StrCat("--account=", settings.account));
   if (!settings.qos.empty()) argv->push_back(StrCat("--qos=", settings.qos));
   if (!settings.reservation.empty()) argv->push_back(StrCat("--reservation=", settings.reservation));
+  if (!placement.node.empty()) argv->push_back(StrCat("--nodelist=", placement.node));
 }
 
 void AddCourse(const SbatchRequest& request, const SbatchSettings& settings, std::vector<std::string>* argv) {
@@ -124,7 +128,8 @@ void AddCourse(const SbatchRequest& request, const SbatchSettings& settings, std
   }
   if (spec.hold) argv->push_back("--hold");
   if (spec.priority != 0) argv->push_back(StrCat("--nice=", -int64_t{spec.priority}));
-  argv->push_back(spec.requeue ? "--requeue" : "--no-requeue");
+  // The agent can ask for another start only of a job that may have one.
+  argv->push_back(spec.requeue || spec.requeue_on_timeout ? "--requeue" : "--no-requeue");
   if (settings.warn_seconds > 0) argv->push_back(StrCat("--signal=B:USR1@", settings.warn_seconds));
 }
 
@@ -144,7 +149,8 @@ std::vector<std::string> Notes(const JobSpec& spec) {
   return notes;
 }
 
-// The environment is sbatch's own; everything else that the job needs is in its folder.
+// The environment is sbatch's own, which is given no more than IsBatchVariable(); everything else that the
+// job needs is in its folder.
 std::string Script(const std::vector<std::string>& agent) {
   std::string line = "exec";
   for (const std::string& word : agent) line += StrCat(" ", ShellQuote(word));
@@ -157,7 +163,7 @@ Result<SbatchPlan> PlanSbatch(const SbatchRequest& request, const SbatchSettings
   const JobSpec& spec = request.spec;
   OC_TRY_VOID(CheckPath(request.folder, "the job folder"));
   OC_TRY_VOID(CheckWords(request.agent));
-  OC_TRY_VOID(CheckSettings(settings));
+  OC_TRY_VOID(CheckSettings(spec.placement, settings));
   OC_TRY(gpus, GpuOptions(spec.resources, settings));
   SbatchPlan plan;
   plan.script_path = StrCat(request.folder, "/script.sh");
@@ -165,7 +171,7 @@ Result<SbatchPlan> PlanSbatch(const SbatchRequest& request, const SbatchSettings
   plan.notes = Notes(spec);
   // The comment comes before the name: it is looked for in sacct's copy of this line, where quotes are lost.
   plan.argv = {"sbatch", StrCat("--comment=", SlurmComment(spec.id)), StrCat("--job-name=", JobName(spec))};
-  AddPlace(settings, &plan.argv);
+  AddPlace(spec.placement, settings, &plan.argv);
   AddResources(spec.resources, &plan.argv);
   plan.argv.insert(plan.argv.end(), gpus.begin(), gpus.end());
   AddCourse(request, settings, &plan.argv);

@@ -118,7 +118,24 @@ TEST(SbatchScript, AHostileNameStaysOneWordOnOneLine) {
   request.spec.name = std::string(199, 'x') + "\xc3\xa9";
   EXPECT_TRUE(Has(Argv(request), "--job-name=" + std::string(199, 'x')));
   request.spec.name = "";
-  EXPECT_TRUE(Has(Argv(request), "--job-name=20261115-0001"));
+  EXPECT_TRUE(Has(Argv(request), "--job-name=python train.py"));
+  request.spec.command = {"python", "-c", "import x\nx.run()"};
+  EXPECT_TRUE(Has(Argv(request), "--job-name=python -c 'import x x.run()'"));
+}
+
+TEST(SbatchScript, ANodeCanBeNamed) {
+  SbatchRequest request = Request();
+  request.spec.placement.node = "n3";
+  EXPECT_TRUE(Has(Argv(request), "--nodelist=n3"));
+  request.spec.placement.node = "n3\nn4";
+  EXPECT_NE(Refusal(request).find("node"), std::string::npos);
+}
+
+TEST(SbatchScript, AJobThatGoesOnAfterItsTimeLimitMayBeRequeued) {
+  SbatchRequest request = Request();
+  EXPECT_TRUE(Has(Argv(request), "--no-requeue"));
+  request.spec.requeue_on_timeout = true;
+  EXPECT_TRUE(Has(Argv(request), "--requeue"));
 }
 
 RC_GTEST_PROP(SbatchScriptProperty, AShellReadsBackTheAgentsWords, (const Words& words)) {

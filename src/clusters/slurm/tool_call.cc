@@ -73,7 +73,8 @@ bool Reap(const Spawned& child, Time deadline, int* status) {
 
 }  // namespace
 
-Result<ToolAnswer> CallTool(SpawnRequest request, std::chrono::milliseconds timeout, size_t max_out) {
+Result<ToolAnswer> CallTool(SpawnRequest request, std::chrono::milliseconds timeout, size_t max_out,
+                            const std::function<void()>& meanwhile) {
   const Time deadline = std::chrono::steady_clock::now() + timeout;
   OC_TRY(out, MakePipe());
   OC_TRY(err, MakePipe());
@@ -84,6 +85,7 @@ Result<ToolAnswer> CallTool(SpawnRequest request, std::chrono::milliseconds time
   request.parent_death_signal = SIGKILL;
   OC_TRY(child, Spawn(request));
   out.write_end.Reset(), err.write_end.Reset();
+  if (meanwhile) meanwhile();
   ToolAnswer answer;
   int status = 0;
   if (ReadBoth(out.read_end.Get(), err.read_end.Get(), deadline, max_out, &answer) &&

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #include "base/result.h"
@@ -19,7 +20,9 @@ struct ToolAnswer {
 };
 
 // kUnavailable when it does not end in time or prints more than `max_out` bytes: then its process group is
-// killed. It dies too when the calling thread does. Other errors: it could not be started.
-Result<ToolAnswer> CallTool(SpawnRequest request, std::chrono::milliseconds timeout, size_t max_out);
+// killed. It dies too when the calling thread does. Other errors: it could not be started. `meanwhile` is
+// done once, while it runs, and should be short.
+Result<ToolAnswer> CallTool(SpawnRequest request, std::chrono::milliseconds timeout, size_t max_out,
+                            const std::function<void()>& meanwhile = {});
 
 }  // namespace overcap

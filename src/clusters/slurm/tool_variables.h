@@ -14,6 +14,10 @@ namespace overcap {
 // sbatch is called, would bind the new job. Those that say which cluster, account, partition or QOS stay.
 bool IsUnwantedToolVariable(std::string_view name);
 
+// Whether a variable of the submitter's goes with a batch job through Slurm: what the agent needs to start,
+// and what says which Slurm it is. The rest travels in the store's private blob.
+bool IsBatchVariable(std::string_view name);
+
 // Those to be set: times in seconds since 1970, lists of array tasks in full.
 std::vector<std::pair<std::string, std::string>> ToolVariables();
 

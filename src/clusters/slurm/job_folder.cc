@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/slurm/job_folder.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json_scan.h"
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "sys/fd.h"
+#include "sys/posix_files.h"
+
+namespace overcap {
+namespace {
+
+constexpr int kMostAttempts = 100'000;
+
+int64_t NumberOf(std::string_view object, std::string_view key) {
+  return ParseInt(JsonMember(object, key)).value_or(0);
+}
+
+std::string TextOf(std::string_view object, std::string_view key) {
+  return JsonString(JsonMember(object, key)).value_or("");
+}
+
+std::string AttemptPath(const std::string& job, int attempt) {
+  return StrCat(job, "/attempt-", attempt);
+}
+
+bool IsFolder(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// Attempts are made one after the other.
+int LastAttempt(const std::string& job) {
+  int last = 0;
+  while (last < kMostAttempts && IsFolder(AttemptPath(job, last + 1))) ++last;
+  return last;
+}
+
+// Opened, not only asked for: a network file system then looks at its server.
+int64_t TouchedUs(const std::string& path) {
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info {};
+  if (!fd || fstat(fd.Get(), &info) != 0) return 0;
+  return info.st_mtim.tv_sec * 1'000'000 + info.st_mtim.tv_nsec / 1000;
+}
+
+// "0,2" or "0-3" of SLURM_JOB_GPUS, else of CUDA_VISIBLE_DEVICES, in the environment of rank 0.
+std::vector<int> GpusIn(std::string_view environment) {
+  std::string_view found;
+  for (size_t at = 0; at < environment.size();) {
+    const std::string_view entry = environment.substr(at, environment.find('\0', at) - at);
+    at += entry.size() + 1;
+    constexpr std::string_view kOfJob = "SLURM_JOB_GPUS=", kOfRank = "CUDA_VISIBLE_DEVICES=";
+    if (entry.starts_with(kOfRank) && found.empty()) found = entry.substr(kOfRank.size());
+    if (entry.starts_with(kOfJob)) found = entry.substr(kOfJob.size());
+  }
+  std::vector<int> gpus;
+  if (found.empty()) return gpus;
+  const auto indices = ParseArraySpec(found);
+  for (int i = 0; indices && i < indices->Count(); ++i) gpus.push_back(indices->IndexAt(i));
+  return gpus;
+}
+
+}  // namespace
+
+std::optional<std::string> SlurmJobFolder::Read(std::string_view name) const {
+  auto text = PosixFiles().Read(StrCat(path_, "/", name));
+  if (!text) return std::nullopt;
+  return *std::move(text);
+}
+
+bool SlurmJobFolder::Exists() const {
+  return access(StrCat(path_, "/spec.json").c_str(), F_OK) == 0;
+}
+
+Result<JobSpec> SlurmJobFolder::Spec() const {
+  OC_TRY(text, PosixFiles().Read(path_ + "/spec.json"));
+  return SpecFromJson(text);
+}
+
+std::optional<SlurmHandle> SlurmJobFolder::Handle() const {
+  const auto text = Read("handle.json");
+  if (!text) return std::nullopt;
+  SlurmHandle handle{TextOf(*text, "cluster"), NumberOf(*text, "slurm_id"), TextOf(*text, "made_by"),
+                     NumberOf(*text, "t")};
+  if (handle.slurm_id <= 0) return std::nullopt;
+  return handle;
+}
+
+std::optional<CancelWish> SlurmJobFolder::Cancel() const {
+  const auto text = Read("cancel.json");
+  if (!text) return std::nullopt;
+  return CancelWish{NumberOf(*text, "t"), TextOf(*text, "by"), TextOf(*text, "reason")};
+}
+
+std::optional<HoldAct> SlurmJobFolder::Hold() const {
+  const auto text = Read("hold.json");
+  if (!text) return std::nullopt;
+  return HoldAct{NumberOf(*text, "t"), JsonMember(*text, "held") == "true"};
+}
+
+std::optional<JobRecord> SlurmJobFolder::Ended(const JobSpec& spec) const {
+  const auto text = Read("ended.json");
+  if (!text) return std::nullopt;
+  auto record = RecordFromJson(*text);
+  if (!record || !IsFinal(record->state)) return std::nullopt;
+  record->spec = spec;
+  return *std::move(record);
+}
+
+AttemptReport SlurmJobFolder::ReadReport(int attempt, int slot) const {
+  AttemptReport found{attempt, slot, 0, 0, {}, 0, {}};
+  const std::string agent = StrCat(AttemptPath(path_, attempt), "/agent-", slot);
+  const PosixFiles files;
+  if (const auto claim = files.Read(agent + ".claim")) {
+    found.slurm_id = NumberOf(*claim, "slurm_id");
+    found.slurm_restart = static_cast<int>(NumberOf(*claim, "slurm_restart"));
+    found.touched_us = TouchedUs(agent + ".claim");
+  }
+  if (const auto text = files.Read(agent + ".jsonl")) {
+    found.report = ParseAgentReport(*text);
+    found.touched_us = std::max(found.touched_us, TouchedUs(agent + ".jsonl"));
+  }
+  return found;
+}
+
+std::vector<AttemptReport> SlurmJobFolder::ReadSlots(const ArraySpec& array) const {
+  std::vector<AttemptReport> slots;
+  const auto names = PosixFiles().List(AttemptPath(path_, 1));
+  for (const std::string& name : names ? *names : std::vector<std::string>()) {
+    constexpr std::string_view kStart = "agent-", kEnd = ".claim";
+    if (!name.starts_with(kStart) || !name.ends_with(kEnd)) continue;
+    const auto slot =
+        ParseInt(std::string_view(name).substr(kStart.size(), name.size() - kStart.size() - kEnd.size()));
+    if (slot && *slot >= 0 && *slot < int64_t{1000} * array.Count())
+      slots.push_back(ReadReport(1, static_cast<int>(*slot)));
+  }
+  return slots;
+}
+
+JobEvidence SlurmJobFolder::Evidence(JobSpec spec) const {
+  JobEvidence evidence;
+  evidence.folder = path_;
+  evidence.handle = Handle();
+  evidence.cancel = Cancel();
+  evidence.hold = Hold();
+  if (spec.array.empty()) {
+    if (const int last = LastAttempt(path_); last > 0) {
+      evidence.last = ReadReport(last, 0);
+      if (spec.resources.gpus > 0) {
+        const auto environment = Read(StrCat("attempt-", last, "/environment"));
+        if (environment) evidence.last.gpus = GpusIn(*environment);
+      }
+    }
+  } else {
+    evidence.slots = ReadSlots(spec.array);
+  }
+  evidence.spec = std::move(spec);
+  return evidence;
+}
+
+Result<bool> SlurmJobFolder::Make(const JobSpec& spec, std::string_view script) {
+  PosixFiles files;
+  OC_TRY_VOID(files.MakeFolders(path_));
+  auto made = files.CreateExclusive(path_ + "/spec.json", SpecToJson(spec));
+  if (!made && made.error().code != ErrorCode::kConflict) return Fail(std::move(made).error());
+  if (!made) {
+    OC_TRY(known, Spec());
+    if (!(known == spec)) {
+      return Fail(ErrorCode::kConflict, StrCat("there is another job '", spec.id, "'"));
+    }
+  }
+  OC_TRY_VOID(files.WriteAtomic(path_ + "/script.sh", script, false));
+  return made.has_value();
+}
+
+Result<SlurmHandle> SlurmJobFolder::WriteHandle(const SlurmHandle& handle) {
+  JsonWriter out;
+  out.BeginObject().Field("driver", "slurm").Field("cluster", handle.cluster);
+  out.Field("slurm_id", handle.slurm_id).Field("made_by", handle.made_by).Field("t", handle.at_us);
+  out.EndObject();
+  auto made = PosixFiles().CreateExclusive(path_ + "/handle.json", out.Take() + "\n");
+  if (made) return handle;
+  if (made.error().code != ErrorCode::kConflict) return Fail(std::move(made).error());
+  const auto known = Handle();
+  if (known) return *known;
+  return Fail(ErrorCode::kCorrupt, StrCat("'", path_, "/handle.json' cannot be read"));
+}
+
+Result<void> SlurmJobFolder::WriteCancel(const CancelWish& wish) {
+  JsonWriter out;
+  out.BeginObject().Field("t", wish.at_us).Field("by", wish.by).Field("reason", wish.reason).EndObject();
+  auto made = PosixFiles().CreateExclusive(path_ + "/cancel.json", out.Take() + "\n");
+  if (!made && made.error().code != ErrorCode::kConflict) return Fail(std::move(made).error());
+  return {};
+}
+
+Result<void> SlurmJobFolder::WriteHold(const HoldAct& act) {
+  JsonWriter out;
+  out.BeginObject().Field("t", act.at_us).Field("held", act.held).EndObject();
+  return PosixFiles().WriteAtomic(path_ + "/hold.json", out.Take() + "\n", false);
+}
+
+Result<void> SlurmJobFolder::WriteEnded(const JobRecord& record, int64_t now_us) {
+  return PosixFiles().WriteAtomic(path_ + "/ended.json", RecordToJson(record, now_us) + "\n", true);
+}
+
+Result<void> SlurmJobFolder::MakeDurable() const {
+  const std::string spec = path_ + "/spec.json";
+  const Fd fd(open(spec.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd || fsync(fd.Get()) != 0) return Fail(ErrnoError(errno, StrCat("cannot sync '", spec, "'")));
+  PosixFiles files;
+  OC_TRY_VOID(files.SyncFolder(path_));
+  return files.SyncFolder(path_.substr(0, path_.rfind('/')));
+}
+
+}  // namespace overcap

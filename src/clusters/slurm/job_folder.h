@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// jobs/<id>/ of a job on Slurm (docs/formats/slurm-job.md): what is written there and read back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "clusters/slurm/job_evidence.h"
+#include "model/job_record.h"
+
+namespace overcap {
+
+class SlurmJobFolder {
+ public:
+  explicit SlurmJobFolder(std::string path) : path_(std::move(path)) {}
+  const std::string& path() const { return path_; }
+
+  bool Exists() const;
+  Result<JobSpec> Spec() const;  // kNotFound when there is no such job
+  // nullopt: not there or not readable.
+  std::optional<SlurmHandle> Handle() const;
+  std::optional<CancelWish> Cancel() const;
+  std::optional<HoldAct> Hold() const;
+  // The last record of a job that has ended, with its whole spec.
+  std::optional<JobRecord> Ended(const JobSpec& spec) const;
+  // All that it knows; `spec` has been read.
+  JobEvidence Evidence(JobSpec spec) const;
+
+  // Makes the folder with its spec and its script. True: made now; false: it was there with the same spec.
+  // kConflict: with another one.
+  Result<bool> Make(const JobSpec& spec, std::string_view script);
+  // Whether another call made it meanwhile is told by the handle that comes back: the one that counts.
+  Result<SlurmHandle> WriteHandle(const SlurmHandle& handle);
+  Result<void> WriteCancel(const CancelWish& wish);  // the first one stays
+  Result<void> WriteHold(const HoldAct& act);
+  Result<void> WriteEnded(const JobRecord& record, int64_t now_us);
+  // The spec and the names that lead to it survive a power cut afterwards.
+  Result<void> MakeDurable() const;
+
+ private:
+  std::optional<std::string> Read(std::string_view name) const;
+  AttemptReport ReadReport(int attempt, int slot) const;
+  std::vector<AttemptReport> ReadSlots(const ArraySpec& array) const;
+
+  std::string path_;
+};
+
+}  // namespace overcap

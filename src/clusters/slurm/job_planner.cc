@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/slurm/job_planner.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "clusters/plan_text.h"
+#include "clusters/slurm/node_kinds.h"
+
+namespace overcap {
+namespace {
+
+constexpr int64_t kDayUs = 86400LL * 1'000'000;
+constexpr int64_t kLead = 60, kShortestLead = 10;
+
+template <typename T>
+const T& Either(const T& first, const T& second) {
+  return first.empty() ? second : first;
+}
+
+}  // namespace
+
+int WarnSeconds(const JobSpec& spec) {
+  if (spec.warn_seconds > 0 || !spec.requeue_on_timeout) return static_cast<int>(spec.warn_seconds);
+  if (spec.resources.time_seconds <= 0) return kLead;
+  return static_cast<int>(std::clamp(spec.resources.time_seconds / 10, kShortestLead, kLead));
+}
+
+ToolContext JobPlanner::Named(const JobSpec& spec) const {
+  const SchedulerSettings& ours = context_->settings().scheduler;
+  return {context_->settings().name, Either(spec.placement.account, ours.account),
+          Join(Either(spec.placement.partitions, ours.partitions), ","), Either(spec.placement.qos, ours.qos),
+          ours.constraint};
+}
+
+SbatchSettings JobPlanner::Settings(const JobSpec& spec) {
+  const SchedulerSettings& ours = context_->settings().scheduler;
+  SbatchSettings settings;
+  settings.partitions = Either(spec.placement.partitions, ours.partitions);
+  settings.account = Either(spec.placement.account, ours.account);
+  settings.qos = Either(spec.placement.qos, ours.qos);
+  settings.constraint = ours.constraint;
+  settings.reservation = ours.reservation;
+  settings.gpu_type_as_constraint = ours.gpu_type_as_constraint;
+  settings.warn_seconds = WarnSeconds(spec);
+  settings.extra_args = ours.args;
+  settings.extra_args.insert(settings.extra_args.end(), spec.placement.args.begin(),
+                             spec.placement.args.end());
+  if (!spec.resources.gpu_type.empty()) settings.gpu_types = GpuTypesOf(KnownNodes());
+  return settings;
+}
+
+Result<void> JobPlanner::CheckLimits(const JobSpec& spec) const {
+  const SchedulerSettings& limits = context_->settings().scheduler;
+  const Resources& asked = spec.resources;
+  const auto above = [&](const std::string& what, const std::string& limit) {
+    return Fail(ErrorCode::kUsage,
+                StrCat("asks for ", what, ", cluster '", context_->settings().name,
+                       "' is configured for at most ", limit),
+                "ask for less, or change the limits of the cluster in overcap.yaml");
+  };
+  if (limits.max_gpus > 0 && asked.gpus > limits.max_gpus)
+    return above(CountOf(asked.gpus, "GPU"), StrCat(limits.max_gpus));
+  if (limits.max_time_seconds > 0 && asked.time_seconds > limits.max_time_seconds)
+    return above(FormatDuration(asked.time_seconds), FormatDuration(limits.max_time_seconds));
+  return {};
+}
+
+Result<std::vector<SlurmNode>> JobPlanner::ReadNodes(int64_t max_age_us) {
+  OC_TRY(text, context_->mirror().Read(MirrorKind::kNodes, max_age_us));
+  OC_TRY(parsed, ParseSinfo(*text.text, text.mark));
+  return std::move(parsed.nodes);
+}
+
+std::vector<SlurmNode> JobPlanner::KnownNodes() {
+  const auto text = context_->mirror().Peek(MirrorKind::kNodes);
+  auto parsed = text ? ParseSinfo(*text->text, text->mark) : Result<SinfoText>();
+  return parsed ? std::move(parsed->nodes) : std::vector<SlurmNode>();
+}
+
+// Yesterday's nodes will do for what fits; before a job is refused they are looked at again. What cannot be
+// known is sbatch's to say.
+Result<void> JobPlanner::CheckFits(const JobSpec& spec) {
+  if (spec.resources.gpus <= 0) return {};
+  const auto known = ReadNodes(kDayUs);
+  if (!known || CheckFitsNodes(spec.resources, *known)) return {};
+  const auto fresh = ReadNodes(0);
+  return CheckFitsNodes(spec.resources, fresh ? *fresh : *known);
+}
+
+Result<SbatchPlan> JobPlanner::Plan(const JobSpec& spec, std::vector<SlurmDependency> after) {
+  OC_TRY_VOID(ValidateSpec(spec));
+  OC_TRY_VOID(CheckLimits(spec));
+  OC_TRY_VOID(CheckFits(spec));
+  const ClusterSettings& settings = context_->settings();
+  SbatchRequest request;
+  request.spec = spec;
+  request.folder = context_->JobFolder(spec.id);
+  request.agent = {
+      settings.binary,          "agent",   "--job", request.folder, "--store",
+      settings.root + "/store", "--under", "slurm", "--grace",      StrCat(settings.grace_seconds)};
+  request.after = std::move(after);
+  return PlanSbatch(request, Settings(spec));
+}
+
+std::string JobPlanner::Text(const JobSpec& spec, const SbatchPlan& plan) const {
+  return StrCat(PlanText(spec), "\n$ ", ShellJoin(plan.argv), "\n\n# ", plan.script_path, "\n", plan.script);
+}
+
+}  // namespace overcap

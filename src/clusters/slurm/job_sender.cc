@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/slurm/job_sender.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/text.h"
+#include "clusters/slurm/tool_variables.h"
+#include "sys/posix_files.h"
+#include "sys/variables.h"
+
+namespace overcap {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kSubmitTime{60};  // sbatch itself tries again for a while when the controller is busy
+constexpr seconds kAccountTime{20};
+constexpr size_t kMostOutput = 1 << 20;
+constexpr int64_t kClockSlackUs = 3600'000'000;  // between this machine and the database
+
+}  // namespace
+
+// What is here is in Slurm's spool and in the job's own environment: no values that the job's private blob
+// keeps.
+std::vector<std::string> JobSender::Environment() const {
+  const Variables given = Variables::OfThisProcess();
+  Variables variables;
+  for (const std::string& entry : given.entries()) {
+    const std::string name = entry.substr(0, entry.find('='));
+    if (IsBatchVariable(name)) variables.Set(name, entry.substr(std::min(name.size() + 1, entry.size())));
+  }
+  variables.Set("OVERCAP_HOME", context_->settings().root);
+  return variables.entries();
+}
+
+Result<SlurmHandle> JobSender::Send(const JobSpec& spec, const SbatchPlan& plan, const ToolContext& named) {
+  SlurmJobFolder folder(context_->JobFolder(spec.id));
+  OC_TRY(is_new, folder.Make(spec, plan.script));
+  if (is_new) return SendNew(spec, plan, named, &folder);
+  if (const auto handle = folder.Handle()) return *handle;
+  // An earlier call of ours had no answer.
+  OC_TRY(found, Find(spec, &folder));
+  if (found) return *found;
+  return SendNew(spec, plan, named, &folder);
+}
+
+Result<SlurmHandle> JobSender::SendNew(const JobSpec& spec, const SbatchPlan& plan, const ToolContext& named,
+                                       SlurmJobFolder* folder) {
+  auto program = context_->Program(plan.argv[0]);
+  if (!program) {
+    Discard(folder);
+    return Fail(std::move(program).error());
+  }
+  SpawnRequest request;
+  request.program = *std::move(program);
+  request.argv = plan.argv;
+  request.env = Environment();
+  Result<void> durable;
+  auto answer =
+      CallTool(std::move(request), kSubmitTime, kMostOutput, [&] { durable = folder->MakeDurable(); });
+  if (!answer) {
+    const bool started = answer.error().code == ErrorCode::kUnavailable;
+    return AfterFailure(spec, {std::move(answer).error(), started}, folder);
+  }
+  if (!answer->end.ok()) {
+    return AfterFailure(spec, ReadToolFailure("sbatch", answer->err, answer->end.exit_status, named), folder);
+  }
+  auto reply = ParseSubmitReply(answer->out);
+  if (!reply) return AfterFailure(spec, {std::move(reply).error(), true}, folder);
+  OC_TRY(handle, Keep(reply->job_id, folder));
+  if (!durable) return Fail(ErrorCode::kUnavailable, durable.error().message, durable.error().hint);
+  return handle;
+}
+
+Result<SlurmHandle> JobSender::Keep(int64_t slurm_id, SlurmJobFolder* folder) {
+  const SlurmHandle ours{context_->settings().name, slurm_id, "submit", context_->clock().WallUs()};
+  auto handle = folder->WriteHandle(ours);
+  // Slurm has it: the agent or a later look will write it down.
+  if (!handle) return Fail(ErrorCode::kUnavailable, handle.error().message, handle.error().hint);
+  // Somebody else has sent it too, and was first: theirs runs.
+  if (handle->slurm_id != slurm_id) (void)context_->Call({"scancel", StrCat(slurm_id)}, kAccountTime);
+  return handle;
+}
+
+Result<SlurmHandle> JobSender::AfterFailure(const JobSpec& spec, const ToolFailure& failure,
+                                            SlurmJobFolder* folder) {
+  if (failure.maybe_done) {
+    auto found = Find(spec, folder);
+    if (found && *found) return **found;
+    const bool sure = found && failure.error.code != ErrorCode::kUnavailable;
+    if (!sure) {
+      return Fail(ErrorCode::kUnavailable,
+                  StrCat("nobody knows yet whether job '", spec.id, "' was taken: ", failure.error.message),
+                  failure.error.hint);
+    }
+  }
+  Discard(folder);
+  return Fail(failure.error);
+}
+
+// An agent may have come meanwhile: then it stays.
+void JobSender::Discard(SlurmJobFolder* folder) {
+  if (!folder->Handle()) (void)PosixFiles().RemoveTree(folder->path());
+}
+
+Result<std::optional<SlurmHandle>> JobSender::Find(const JobSpec& spec, SlurmJobFolder* folder) {
+  if (const auto handle = folder->Handle()) return handle;
+  OC_TRY(rows, queue_->Look());
+  int64_t found = 0;
+  for (const SqueueJob& row : rows) {
+    if (IdOfSlurmComment(row.comment) != spec.id) continue;
+    const int64_t number = row.array_job_id > 0 ? row.array_job_id : row.job_id;
+    found = found == 0 ? number : std::min(found, number);
+  }
+  if (found == 0) {
+    OC_TRY(account, FindInAccounts(spec));
+    found = account.value_or(0);
+  }
+  if (found == 0) return std::optional<SlurmHandle>();
+  OC_TRY(handle, Keep(found, folder));
+  return std::optional<SlurmHandle>(handle);
+}
+
+// Where no accounting is kept the queue has said it all.
+Result<std::optional<int64_t>> JobSender::FindInAccounts(const JobSpec& spec) {
+  char mark[24];
+  std::snprintf(mark, sizeof mark, "m%016llx", static_cast<unsigned long long>(context_->random().Next()));
+  const SacctQuery query{{}, spec.submitted_us - kClockSlackUs, queue_->user()};
+  const auto text = context_->Ask(SacctCommand(query, mark), kAccountTime);
+  if (!text) return std::optional<int64_t>();
+  OC_TRY(rows, ParseSacct(*text, mark));
+  for (const SacctJob& row : rows) {
+    if (IdOfSlurmComment(row.comment) == spec.id)
+      return std::optional<int64_t>(row.array_job_id > 0 ? row.array_job_id : row.job_id);
+  }
+  return std::optional<int64_t>();
+}
+
+}  // namespace overcap

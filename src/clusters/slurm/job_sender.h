@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hands a job to Slurm so that it runs once, whatever breaks on the way (docs/formats/slurm-job.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "clusters/slurm/job_folder.h"
+#include "clusters/slurm/sbatch_script.h"
+#include "clusters/slurm/slurm_context.h"
+#include "clusters/slurm/slurm_queue.h"
+#include "clusters/slurm/submit_reply.h"
+
+namespace overcap {
+
+class JobSender {
+ public:
+  JobSender(SlurmContext* context, SlurmQueue* queue) : context_(context), queue_(queue) {}
+
+  // Idempotent. kConflict: another job has this id. kUnavailable: nobody knows whether Slurm has it; the same
+  // may be sent again. Any other error: there is no such job, and nothing is left of it.
+  Result<SlurmHandle> Send(const JobSpec& spec, const SbatchPlan& plan, const ToolContext& named);
+
+ private:
+  Result<SlurmHandle> SendNew(const JobSpec& spec, const SbatchPlan& plan, const ToolContext& named,
+                              SlurmJobFolder* folder);
+  Result<SlurmHandle> AfterFailure(const JobSpec& spec, const ToolFailure& failure, SlurmJobFolder* folder);
+  Result<std::optional<SlurmHandle>> Find(const JobSpec& spec, SlurmJobFolder* folder);
+  Result<std::optional<int64_t>> FindInAccounts(const JobSpec& spec);
+  Result<SlurmHandle> Keep(int64_t slurm_id, SlurmJobFolder* folder);
+  void Discard(SlurmJobFolder* folder);
+  std::vector<std::string> Environment() const;
+
+  SlurmContext* context_;
+  SlurmQueue* queue_;
+};
+
+}  // namespace overcap

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/slurm/job_waiter.h"
+
+#include <algorithm>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+namespace overcap {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000;
+constexpr int64_t kQueueUs = 10 * kSecond;  // between two readings of the queue
+constexpr int64_t kPauseUs = 40'000, kNetworkPauseUs = 400'000, kLongestPauseUs = 2 * kSecond;
+constexpr int64_t kFirstLookUs = 200'000, kLongestLookUs = 5 * kSecond;
+constexpr size_t kMostLooks = 4;            // jobs at which the controller is asked to look by itself
+constexpr int64_t kPauseForEachUs = 2'000;  // so that thousands of folders do not keep a processor busy
+
+bool IsNetwork(const std::string& path) {
+  struct statfs info {};
+  if (statfs(path.c_str(), &info) != 0) return true;
+  switch (static_cast<unsigned>(info.f_type)) {
+    case EXT4_SUPER_MAGIC:
+    case XFS_SUPER_MAGIC:
+    case BTRFS_SUPER_MAGIC:
+    case TMPFS_MAGIC:
+    case OVERLAYFS_SUPER_MAGIC:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+bool JobWaiter::Reached(const JobRecord& record) const {
+  if (IsFinal(record.state)) return true;
+  return until_ == WaitUntil::kStarted && record.state == JobState::kRunning;
+}
+
+int64_t JobWaiter::PauseUs() const {
+  const auto many = static_cast<int64_t>(left_.size()) * kPauseForEachUs;
+  return std::min(kLongestPauseUs, std::max(network_ ? kNetworkPauseUs : kPauseUs, many));
+}
+
+Result<bool> JobWaiter::Wait(const std::vector<std::string>& ids, WaitUntil until, int64_t timeout_seconds) {
+  until_ = until;
+  left_ = ids;
+  const Clock& clock = context_->clock();
+  const int64_t began_us = clock.MonotonicUs();
+  const int64_t most_s = INT64_MAX / kSecond / 2;
+  const int64_t deadline_us = began_us + std::min(timeout_seconds, most_s) * kSecond;
+  network_ = IsNetwork(context_->settings().root);
+  OC_TRY_VOID(ReadQueue());
+  int64_t next_queue_us = began_us + kQueueUs;
+  while (!left_.empty()) {
+    const int64_t now_us = clock.MonotonicUs();
+    if (now_us >= deadline_us) return false;
+    usleep(static_cast<useconds_t>(std::min(PauseUs(), deadline_us - now_us)));
+    OC_TRY_VOID(GlanceAtFolders());
+    OC_TRY_VOID(LookAtCancelled());
+    if (left_.empty() || clock.MonotonicUs() < next_queue_us) continue;
+    OC_TRY_VOID(ReadQueue());
+    next_queue_us = clock.MonotonicUs() + kQueueUs;
+  }
+  return true;
+}
+
+Result<void> JobWaiter::ReadQueue() {
+  OC_TRY(records, jobs_->Query(left_, kQueueUs));
+  left_.clear();
+  for (const JobRecord& record : records) {
+    if (!Reached(record)) left_.push_back(record.spec.id);
+  }
+  return {};
+}
+
+Result<void> JobWaiter::GlanceAtFolders() {
+  std::vector<std::string> left;
+  for (const std::string& id : left_) {
+    if (IsSlurmNumber(id)) {
+      left.push_back(id);
+      continue;
+    }
+    OC_TRY(record, jobs_->Glance(id));
+    if (!Reached(record)) left.push_back(id);
+  }
+  left_ = std::move(left);
+  return {};
+}
+
+// What was cancelled before it ran has no agent that would tell; the queue is read too rarely for somebody
+// who waits for that.
+Result<void> JobWaiter::LookAtCancelled() {
+  const int64_t now_us = context_->clock().MonotonicUs();
+  if (now_us < next_look_us_) return {};
+  look_pause_us_ = std::clamp(2 * look_pause_us_, kFirstLookUs, kLongestLookUs);
+  next_look_us_ = now_us + look_pause_us_;
+  std::vector<std::string> left;
+  size_t looks = 0;
+  for (const std::string& id : left_) {
+    const bool wish = !IsSlurmNumber(id) && jobs_->Folder(id).Cancel().has_value();
+    if (!wish || looks++ >= kMostLooks) {
+      left.push_back(id);
+      continue;
+    }
+    const auto record = jobs_->LookAt(id);
+    if (!record || !Reached(*record)) left.push_back(id);
+  }
+  left_ = std::move(left);
+  return {};
+}
+
+}  // namespace overcap

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queue as this user sees it: rows of the mirror, found by our ids and by Slurm's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "clusters/slurm/job_verdict.h"
+#include "clusters/slurm/slurm_context.h"
+#include "clusters/slurm/squeue_text.h"
+
+namespace overcap {
+
+class SlurmQueue {
+ public:
+  explicit SlurmQueue(SlurmContext* context);
+
+  // Not older than `max_age_us` or the mirror's shortest interval. Where the controller cannot be asked, what
+  // was known last stays, and stale() says so. An error: nothing is known at all.
+  Result<void> Refresh(int64_t max_age_us);
+
+  bool known() const { return known_; }
+  int64_t taken_us() const { return taken_us_; }
+  const std::string& stale() const { return stale_; }
+  const std::vector<SqueueJob>& rows() const { return rows_; }  // of everybody
+  bool IsMine(const SqueueJob& row) const { return row.user == user_; }
+  const std::string& user() const { return user_; }
+
+  // What the queue says of a job of this user: rows with its comment or under its Slurm id (0: not known).
+  SlurmSight SightOf(std::string_view id, int64_t slurm_id) const;
+  // Rows of this user under a number of Slurm's: a job's, or all tasks of an array's.
+  std::vector<const SqueueJob*> RowsOfNumber(int64_t slurm_id) const;
+
+  // Asks the controller itself, for what only it can tell now: after an act of this user, never to watch.
+  // All jobs of this user, or one of them.
+  Result<std::vector<SqueueJob>> Look() const;
+  Result<std::vector<SqueueJob>> LookAt(int64_t slurm_id) const;
+
+ private:
+  Result<std::vector<SqueueJob>> Ask(const std::string& option) const;
+  void Index();
+
+  SlurmContext* context_;
+  std::string user_;
+  bool known_ = false;
+  std::string mark_;
+  int64_t taken_us_ = 0;
+  std::string stale_;
+  std::vector<SqueueJob> rows_;
+  std::unordered_map<std::string_view, std::vector<const SqueueJob*>> by_id_;
+  std::unordered_map<int64_t, std::vector<const SqueueJob*>> by_number_;
+};
+
+}  // namespace overcap
