@@ -316,27 +316,40 @@ while True:
 """
 
 POOL = """
-import multiprocessing, os, signal, sys, time
+import multiprocessing, os, signal, subprocess, sys, time
 from overcap import checkpoint
 
 def work(seconds):
     time.sleep(seconds)
-    return signal.getsignal(signal.SIGUSR1) == signal.SIG_IGN, signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    return os.getpid()
 
 if __name__ == "__main__":
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context(sys.argv[1])
     with context.Pool(2) as pool:
-        assert pool.apply(work, (0,)) == (True, True)
+        while len(set(pool.map(work, [0.01] * 4, chunksize=1))) < 2:
+            pass  # until both are there
+        pids = sorted(process.pid for process in multiprocessing.active_children())
+        for number in (signal.SIGUSR1, signal.SIGTERM):
+            # As they come to a whole group, from another process.
+            assert subprocess.run(["kill", f"-{number.value}", *map(str, pids)]).returncode == 0
+        assert pool.apply(work, (0.1,)) in pids
+        assert sorted(process.pid for process in multiprocessing.active_children()) == pids, "one was replaced"
         pool.apply_async(work, (300,))
-        pids = [process.pid for process in multiprocessing.active_children()]
-        for pid in pids:
-            os.kill(pid, signal.SIGUSR1)  # as it comes to a whole group
-        assert pool.apply(work, (0,)) == (True, True)
-    # __exit__ terminates: it would hang were TERM caught there
+    # __exit__ has terminated them: it would hang were TERM ignored there
+    child = context.Process(target=time.sleep, args=(300,))
+    child.start()
+    time.sleep(0.2)
+    child.terminate()
+    child.join(60)
+    assert child.exitcode == -signal.SIGTERM, child.exitcode
+    assert subprocess.run(["sh", "-c", "kill -TERM $$"]).returncode == -signal.SIGTERM
+    if (pid := os.fork()) == 0:
+        os.execvp("sleep", ["sleep", "300"])
+    while not open(f"/proc/{pid}/cmdline").read().startswith("sleep"):
+        time.sleep(0.002)
+    os.kill(pid, signal.SIGTERM)
+    assert os.waitpid(pid, 0)[1] == signal.SIGTERM
     assert not checkpoint.should_stop()
-    child = context.Process(target=checkpoint.should_stop)
-    child.start(); child.join()
-    assert child.exitcode == 0
     print("ready", flush=True)
 """
 
@@ -345,7 +358,9 @@ import multiprocessing, signal
 from overcap import checkpoint
 
 def caught():
-    return [signal.getsignal(number) not in (signal.SIG_DFL, signal.SIG_IGN) for number in (signal.SIGUSR1, signal.SIGTERM)]
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    return [signal.getsignal(number) not in (signal.SIG_DFL, signal.SIG_IGN) and number not in mask
+            for number in (signal.SIGUSR1, signal.SIGTERM)]
 
 def helper(queue):
     queue.put(caught())
@@ -418,15 +433,21 @@ class Signals(Folder):
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
 
-    def test_pools_of_the_program_end_as_ever(self):
-        self.ends_well(POOL)
+    def test_helpers_outlive_signals_to_all_and_end_when_the_program_tells_them(self):
+        path = self.folder.parent / "main.py"  # which spawned ones import again
+        path.write_text(POOL)
+        for way in ("fork", "spawn", "forkserver"):
+            self.runs_well(str(path), way)
 
     def test_a_spawned_process_is_a_rank_only_when_it_says_so(self):
         path = self.folder.parent / "main.py"  # which such a process imports again
         path.write_text(SPAWNED)
-        done = subprocess.run([sys.executable, "-B", str(path)], capture_output=True, text=True, timeout=120, check=False,
+        self.runs_well(str(path))
+
+    def runs_well(self, *words):
+        done = subprocess.run([sys.executable, "-B", *words], capture_output=True, text=True, timeout=120, check=False,
                               env={**os.environ, "PYTHONPATH": str(REPOSITORY / "python")})
-        self.assertEqual((done.returncode, done.stdout), (0, "ready\n"), done.stderr)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ready\n", ""), words)
 
     def test_another_thread_needs_install(self):
         self.ends_well(THREADS)
@@ -475,6 +496,25 @@ assert sorted(os.listdir(os.environ["OVERCAP_STATE_DIR"])) == ["checkpoint-1.jso
 print("ok")
 """
 
+# The workers of its DataLoader get the signals too.
+TORCH_LOADER = """
+import os, sys
+from overcap import checkpoint
+import torch
+class Numbers(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        number = 0
+        while True:
+            number += 1
+            yield number
+steps = 0
+for batch in torch.utils.data.DataLoader(Numbers(), batch_size=4, num_workers=2):
+    steps += 1
+    if steps == 3:
+        print("ready", flush=True)
+    checkpoint.exit_if_asked(lambda: steps)
+"""
+
 # Several ranks, of which one alone is told to stop.
 TORCH_RANK = """
 import os, sys, time
@@ -515,6 +555,18 @@ class WithTorch(Rig):
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         done = self.finish(process, PATIENCE)
         self.assertEqual((done.status, done.out), (0, "ok\n"), str(done))
+
+    def test_a_data_loader_does_not_break_when_its_workers_get_the_signals_too(self):
+        for number in (signal.SIGUSR1, signal.SIGTERM):
+            process = subprocess.Popen([TORCH_PYTHON, str(self.write("loader.py", TORCH_LOADER))], env=self.env,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       start_new_session=True)
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            os.killpg(process.pid, number)
+            done = self.finish(process, PATIENCE)
+            self.assertEqual((done.status, done.err), (128 + number, ""), str(done))
+            self.until(lambda: not self.processes(), "the workers to end", PATIENCE)
+        self.assertTrue((self.state / "checkpoint-2.json").exists())
 
     def ranks(self, count, start):
         """Starts them, and gives their (pid, first step) when all are in their loops."""
