@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/array_run.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/ending.h"
+#include "agent/rank_environment.h"
 #include "base/text.h"
 #include "model/agent_report.h"
 
@@ -22,6 +24,7 @@ constexpr int64_t kTaskBytes = 2048;  // more than the lines of one task need
 ArrayRun::ArrayRun(const JobSpec& spec, const AgentOptions& options, const AttemptFolder& attempt,
                    const Clock& clock, Supervisor* supervisor, ReportFile* report, RankGroup* ranks)
     : spec_(spec),
+      options_(options),
       retry_tasks_(options.retry_tasks),
       attempt_(attempt),
       clock_(clock),
@@ -34,6 +37,15 @@ Ending ArrayRun::Run(TaskCounter counter) {
   report_.Write(StartedLine(clock_.WallUs(), {}, ranks_.MasterPort()));
   Ending ending = RunTasks(&counter);
   report_.Flush();  // the last task has ended; cleaning up takes time
+  return ending;
+}
+
+Ending ArrayRun::RunOne(int task) {
+  report_.Write(StartedLine(clock_.WallUs(), {}, ranks_.MasterPort()));
+  if (!MakeRoom()) return CannotRun("the disk is full: the task was not begun");
+  if (supervisor_.CancelRequested()) return {JobState::kCancelled, -1, 0, -1, ""};
+  Ending ending = RunTask(task, FirstFreeTry(task));
+  report_.Flush();
   return ending;
 }
 
@@ -77,7 +89,10 @@ Ending ArrayRun::RunTry(int task, int attempt) {
   report_.Write(TaskStartLine(clock_.WallUs(), task, attempt));
   SyncSometimes();
   ranks_.NameTask(task, attempt);
+  const std::string state = StateFolder(options_, task);
+  (void)mkdir(state.c_str(), 0700);  // where it cannot be made, a task that needs it says so
   Ending ending = ranks_.Run(logs, this);
+  (void)rmdir(state.c_str());  // when nothing was left in it
   report_.Queue(TaskEndLine(clock_.WallUs(), task, attempt, ending));
   return ending;
 }

@@ -20,6 +20,7 @@ class ArrayRun : public GroupObserver {
            Supervisor* supervisor, ReportFile* report, RankGroup* ranks);
 
   Ending Run(TaskCounter counter);
+  Ending RunOne(int task);  // this one only, in the first try that has no logs yet; its own ending
 
   void OnStarted(const std::vector<pid_t>&) override {}
   void OnMemberEnd(int, const ProcessEnd&) override {}
@@ -35,6 +36,7 @@ class ArrayRun : public GroupObserver {
   void SyncSometimes();
 
   const JobSpec& spec_;
+  const AgentOptions& options_;
   std::vector<int> retry_tasks_;
   const AttemptFolder& attempt_;
   const Clock& clock_;

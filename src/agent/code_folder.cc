@@ -42,10 +42,13 @@ Result<void> CopyShared(const std::string& tree, const AttemptFolder& attempt, c
                         Supervisor* supervisor) {
   PosixFiles files;
   if (files.Exists(attempt.Code())) return {};
-  OC_TRY(lock, LockFolder(attempt.Path(), supervisor));
+  // Some file systems over a network have no locks: then several agents may copy, and the first has done it.
+  const auto lock = LockFolder(attempt.Path(), supervisor);
+  if (!lock && lock.error().code == ErrorCode::kConflict) return Fail(lock.error());
   if (files.Exists(attempt.Code())) return {};
-  OC_TRY_VOID(Copy(store, tree, attempt, supervisor));  // appears complete or not at all
-  return {};
+  Result<void> copied = Copy(store, tree, attempt, supervisor);  // appears complete or not at all
+  if (!copied && !supervisor->CancelRequested() && files.Exists(attempt.Code())) return {};
+  return copied;
 }
 
 }  // namespace

@@ -47,6 +47,14 @@ Setter YesInto(bool* target) {
   };
 }
 
+Setter UnderInto(std::string* target) {
+  return [target](std::string_view text) -> Result<void> {
+    if (text != "slurm") return Fail(ErrorCode::kUsage, StrCat("'", text, "' is not slurm"));
+    *target = text;
+    return {};
+  };
+}
+
 Setter ListInto(std::vector<int>* target) {
   return [target](std::string_view text) -> Result<void> {
     OC_TRY(list, ParseIndexList(text));
@@ -65,6 +73,7 @@ std::map<std::string, Setter, std::less<>> Setters(AgentOptions* options) {
       {"--cpus", ListInto(&options->cpus)},
       {"--retry-tasks", ListInto(&options->retry_tasks)},
       {"--grace", NumberInto(&options->grace_seconds, 0)},
+      {"--under", UnderInto(&options->under)},
       {"--cgroups", YesInto(&options->cgroups)},
   };
 }

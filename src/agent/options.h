@@ -21,11 +21,15 @@ struct AgentOptions {
   std::vector<int> retry_tasks;  // arrays: tasks (by index) to run before any new one
   int64_t grace_seconds = 10;    // between TERM and KILL
   bool cgroups = true;           // false: limits are kept by looking, as on machines that give us no group
+  // Whose job it is: "" is the embedded engine, which says all of the above. "slurm": a batch script; attempt
+  // and slot are found, and processors and GPUs are as Slurm has given them.
+  std::string under = {};
   bool operator==(const AgentOptions&) const = default;
 };
 
 // `--job DIR --store DIR --attempt N --slot S --gpus 0,1 --cpus 0-3 [--retry-tasks 17,18] [--grace 10]
-// [--cgroups no]`, also // `--flag=value`; an empty list means none. kUsage names the flag.
+// [--cgroups no]`, or `--job DIR --store DIR --under slurm [--grace 10]`; also `--flag=value`; an empty list
+// means none. kUsage names the flag.
 Result<AgentOptions> ParseAgentOptions(const std::vector<std::string>& args);
 
 // "0-3,8" -> {0,1,2,3,8}; "" -> {}.

@@ -18,37 +18,70 @@ std::string IndexList(const std::vector<int>& indices) {
   return Join(words, ",");
 }
 
+void AddRank(const JobSpec& spec, const RankSetting& setting, int rank, std::vector<std::string>* own) {
+  own->push_back(StrCat("RANK=", rank));
+  own->push_back(StrCat("WORLD_SIZE=", spec.resources.world_size()));
+  own->push_back(StrCat("LOCAL_RANK=", rank));
+  own->push_back(StrCat("LOCAL_WORLD_SIZE=", spec.resources.ranks_per_node));
+  own->push_back("NODE_RANK=0");
+  own->push_back("MASTER_ADDR=127.0.0.1");
+  own->push_back(StrCat("MASTER_PORT=", setting.master_port));
+  // Programs that look for these first (Lightning) must not take all ranks for the batch script's one task.
+  if (!setting.cluster.empty()) own->push_back(StrCat("SLURM_PROCID=", rank));
+  if (!setting.cluster.empty()) own->push_back(StrCat("SLURM_LOCALID=", rank));
+}
+
+// What SetTask fills in is last.
+void AddTask(const JobSpec& spec, std::vector<std::string>* own) {
+  own->push_back(StrCat("OVERCAP_TASK_COUNT=", spec.array.Count()));
+  for (const SweepAxis& axis : spec.sweep) own->push_back(StrCat(axis.name, "="));
+  own->push_back("OVERCAP_STATE_DIR=");
+  own->push_back("OVERCAP_TASK_ID=");
+  own->push_back("OVERCAP_TASK_TRY=");
+}
+
 std::vector<std::string> OwnVariables(const JobSpec& spec, const AgentOptions& options,
                                       const RankSetting& setting, int rank) {
-  std::vector<std::string> own = {
-      StrCat("RANK=", rank),
-      StrCat("WORLD_SIZE=", spec.resources.world_size()),
-      StrCat("LOCAL_RANK=", rank),
-      StrCat("LOCAL_WORLD_SIZE=", spec.resources.ranks_per_node),
-      "NODE_RANK=0",
-      "MASTER_ADDR=127.0.0.1",
-      StrCat("MASTER_PORT=", setting.master_port),
-      // Set also when empty: a job without GPUs sees none.
-      StrCat("CUDA_VISIBLE_DEVICES=", IndexList(options.gpus)),
-      StrCat("OVERCAP_JOB_ID=", spec.id),
-      StrCat("OVERCAP_ATTEMPT=", options.attempt),
-      StrCat("OVERCAP_JOB_DIR=", options.job_dir),
-      // The mark by which all that this slot started is found again after its agent was killed.
-      StrCat("OVERCAP_AGENT=", spec.id, ".", options.attempt, ".", options.slot),
-      // Indices are those of nvidia-smi; CUDA by itself may count in another order.
-      "CUDA_DEVICE_ORDER=PCI_BUS_ID",
-      "PYTHONUNBUFFERED=1",
-      StrCat("PWD=", setting.folder),
-  };
-  if (!spec.array.empty()) {
-    own.push_back(StrCat("OVERCAP_TASK_COUNT=", spec.array.Count()));
-    own.push_back("OVERCAP_TASK_ID=");
-    own.push_back("OVERCAP_TASK_TRY=");
+  std::vector<std::string> own;
+  if (!spec.batch) AddRank(spec, setting, rank, &own);
+  // Set also when empty: a job without GPUs sees none.
+  if (setting.cluster.empty()) own.push_back(StrCat("CUDA_VISIBLE_DEVICES=", IndexList(options.gpus)));
+  own.push_back(StrCat("OVERCAP_JOB_ID=", spec.id));
+  own.push_back(StrCat("OVERCAP_ATTEMPT=", options.attempt));
+  own.push_back(StrCat("OVERCAP_JOB_DIR=", options.job_dir));
+  // The mark by which all that this slot started is found again after its agent was killed.
+  own.push_back(StrCat("OVERCAP_AGENT=", spec.id, ".", options.attempt, ".", options.slot));
+  // Indices are those of nvidia-smi; CUDA by itself may count in another order.
+  own.push_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");
+  own.push_back("PYTHONUNBUFFERED=1");
+  own.push_back(StrCat("PWD=", setting.folder));
+  if (spec.array.empty()) {
+    own.push_back(StrCat("OVERCAP_STATE_DIR=", StateFolder(options)));
+  } else {
+    AddTask(spec, &own);
   }
   return own;
 }
 
+bool Names(const std::vector<std::string>& entries, std::string_view name) {
+  return std::any_of(entries.begin(), entries.end(),
+                     [name](const std::string& entry) { return NameOf(entry) == name; });
+}
+
+// Of the job in which the submitter was, if any: nothing of it is true here.
+bool IsOfOtherJob(std::string_view name) {
+  return name == "OVERCAP_TASK_ID" || name == "OVERCAP_TASK_COUNT" || name == "OVERCAP_TASK_TRY";
+}
+
 }  // namespace
+
+std::string StateFolder(const AgentOptions& options) {
+  return options.job_dir + "/state";
+}
+
+std::string StateFolder(const AgentOptions& options, int task) {
+  return StrCat(StateFolder(options), "/task-", task);
+}
 
 std::vector<std::string> RankEnvironment(std::string_view blob, const JobSpec& spec,
                                          const AgentOptions& options, const RankSetting& setting, int rank) {
@@ -58,19 +91,26 @@ std::vector<std::string> RankEnvironment(std::string_view blob, const JobSpec& s
     const std::string_view entry = blob.substr(at, blob.find('\0', at) - at);
     at += entry.size() + 1;
     const std::string_view name = NameOf(entry);
-    const auto same = [name](const std::string& other) { return NameOf(other) == name; };
-    const bool other_job =
-        name == "OVERCAP_TASK_ID" || name == "OVERCAP_TASK_COUNT" || name == "OVERCAP_TASK_TRY";
-    if (entry.empty() || other_job || std::any_of(own.begin(), own.end(), same)) continue;
+    if (entry.empty() || IsOfOtherJob(name) || Names(own, name) || Names(setting.cluster, name)) continue;
     out.emplace_back(entry);
+  }
+  for (const std::string& entry : setting.cluster) {
+    if (!Names(own, NameOf(entry))) out.push_back(entry);
   }
   out.insert(out.end(), own.begin(), own.end());
   return out;
 }
 
-void SetTask(std::vector<std::string>* environment, int task, int attempt) {
-  environment->at(environment->size() - 2) = StrCat("OVERCAP_TASK_ID=", task);
-  environment->back() = StrCat("OVERCAP_TASK_TRY=", attempt);
+void SetTask(std::vector<std::string>* environment, const JobSpec& spec, const AgentOptions& options,
+             int task, int attempt) {
+  const size_t last = environment->size() - 1;
+  environment->at(last) = StrCat("OVERCAP_TASK_TRY=", attempt);
+  environment->at(last - 1) = StrCat("OVERCAP_TASK_ID=", task);
+  environment->at(last - 2) = StrCat("OVERCAP_STATE_DIR=", StateFolder(options, task));
+  if (spec.sweep.empty()) return;
+  const std::vector<std::string> values = SweepVariables(spec.sweep, spec.array.PositionOf(task));
+  std::copy(values.begin(), values.end(),
+            environment->end() - 3 - static_cast<std::ptrdiff_t>(values.size()));
 }
 
 void SetMasterPort(std::vector<std::string>* environment, int port) {

@@ -14,16 +14,23 @@ namespace overcap {
 struct RankSetting {
   std::string folder;  // where they start
   int master_port = 0;
+  // Variables that the cluster has set for this job, over the submitter's. Where there are any the GPUs are
+  // theirs, not those of the options.
+  std::vector<std::string> cluster = {};
 };
 
 // The whole environment of one rank of the first node, NAME=VALUE: `blob` (NUL-separated, the submitter's)
-// under what Overcap says about the job. For arrays the variables of the task are the last ones, see
-// SetTask().
+// under what Overcap says about the job. A batch script is no rank, and what it starts must not take it for
+// one. For arrays the variables of the task are the last ones, see SetTask().
 std::vector<std::string> RankEnvironment(std::string_view blob, const JobSpec& spec,
                                          const AgentOptions& options, const RankSetting& setting, int rank);
 
-// Names the task, in an environment that RankEnvironment made for an array.
-void SetTask(std::vector<std::string>* environment, int task, int attempt);
+// Names the task, in an environment that RankEnvironment made for this array.
+void SetTask(std::vector<std::string>* environment, const JobSpec& spec, const AgentOptions& options,
+             int task, int attempt);
+// $OVERCAP_STATE_DIR: of the job, or of one task of an array.
+std::string StateFolder(const AgentOptions& options);
+std::string StateFolder(const AgentOptions& options, int task);
 void SetMasterPort(std::vector<std::string>* environment, int port);
 
 }  // namespace overcap

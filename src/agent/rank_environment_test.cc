@@ -28,7 +28,7 @@ TEST(RankEnvironment, SaysWhereTheRankStands) {
                 "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29501", "CUDA_VISIBLE_DEVICES=4,6",
                 "OVERCAP_JOB_ID=ada_1700000000_0000000a", "OVERCAP_ATTEMPT=3", "OVERCAP_JOB_DIR=/r/jobs/x",
                 "OVERCAP_AGENT=ada_1700000000_0000000a.3.0", "CUDA_DEVICE_ORDER=PCI_BUS_ID",
-                "PYTHONUNBUFFERED=1", "PWD=/work"}));
+                "PYTHONUNBUFFERED=1", "PWD=/work", "OVERCAP_STATE_DIR=/r/jobs/x/state"}));
 }
 
 TEST(RankEnvironment, ItsOwnVariablesWinOverTheSubmitters) {
@@ -51,11 +51,52 @@ TEST(RankEnvironment, TakesAnotherPort) {
 TEST(RankEnvironment, NamesTheTaskOfAnArray) {
   JobSpec spec = TwoRanks();
   spec.array.ranges = {{5, 9, 1}};
-  auto env = RankEnvironment("", spec, {}, {"/work", 1}, 0);
-  SetTask(&env, 7, 2);
+  AgentOptions options;
+  options.job_dir = "/r/jobs/x";
+  auto env = RankEnvironment("", spec, options, {"/work", 1}, 0);
+  SetTask(&env, spec, options, 7, 2);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "OVERCAP_STATE_DIR=/r/jobs/x/state/task-7"), 1);
   EXPECT_EQ(std::count(env.begin(), env.end(), "OVERCAP_TASK_COUNT=5"), 1);
   EXPECT_EQ(std::count(env.begin(), env.end(), "OVERCAP_TASK_ID=7"), 1);
   EXPECT_EQ(std::count(env.begin(), env.end(), "OVERCAP_TASK_TRY=2"), 1);
+}
+
+TEST(RankEnvironment, GivesEachTaskOfASweepItsValues) {
+  JobSpec spec = TwoRanks();
+  spec.array.ranges = {{0, 3, 1}};
+  spec.sweep = {{"lr", {"1e-4", "1e-3"}}, {"gamma", {"0.9", "1"}}};
+  auto env = RankEnvironment(BlobOf({"lr=7", "other=1"}), spec, {}, {"/work", 1}, 0);
+  SetTask(&env, spec, {}, 1, 1);
+  SetTask(&env, spec, {}, 2, 1);
+  const std::vector<std::string> last(env.end() - 5, env.end());
+  EXPECT_EQ(last, (std::vector<std::string>{"lr=1e-3", "gamma=0.9", "OVERCAP_STATE_DIR=/state/task-2",
+                                            "OVERCAP_TASK_ID=2", "OVERCAP_TASK_TRY=1"}));
+  EXPECT_EQ(std::count(env.begin(), env.end(), "lr=7"), 0);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "other=1"), 1);
+}
+
+TEST(RankEnvironment, TheClustersVariablesWinOverTheSubmittersAndTheGpusAreAsItSetThem) {
+  AgentOptions options;
+  options.gpus = {7};
+  const RankSetting setting{"/work", 1, {"SLURM_JOB_ID=5", "CUDA_VISIBLE_DEVICES=2,3", "RANK=3"}};
+  const auto env =
+      RankEnvironment(BlobOf({"SLURM_JOB_ID=4", "CUDA_VISIBLE_DEVICES=0"}), TwoRanks(), options, setting, 0);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "SLURM_JOB_ID=5"), 1);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "SLURM_JOB_ID=4"), 0);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "CUDA_VISIBLE_DEVICES=2,3"), 1);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "CUDA_VISIBLE_DEVICES=0"), 0);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "CUDA_VISIBLE_DEVICES=7"), 0);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "RANK=3"), 0);
+}
+
+TEST(RankEnvironment, ABatchScriptIsNoRank) {
+  JobSpec spec = TwoRanks();
+  spec.batch = true;
+  const auto env = RankEnvironment("", spec, {}, {"/work", 1}, 0);
+  for (const std::string& entry : env) {
+    EXPECT_FALSE(entry.starts_with("RANK=") || entry.starts_with("MASTER_") ||
+                 entry.starts_with("WORLD_SIZE="));
+  }
 }
 
 }  // namespace

@@ -17,18 +17,21 @@ constexpr int kUsualUmask = 022;
 
 }  // namespace
 
-RankGroup::RankGroup(const JobSpec& spec, const AgentOptions& options, std::string_view blob,
-                     const std::string& folder, Supervisor* supervisor)
-    : resources_(spec.resources),
+RankGroup::RankGroup(const JobSpec& spec, const AgentOptions& options, const RankVariables& variables,
+                     const std::string& folder, Supervisor* supervisor, GroupCompanion* companion)
+    : spec_(spec),
+      options_(options),
       supervisor_(*supervisor),
+      companion_(companion),
       guard_(spec, options),
       limits_(guard_.Limits()),
       master_port_(FreePort()),
-      members_(spec.resources.ranks_per_node) {
+      members_(spec.batch ? 1 : spec.resources.ranks_per_node) {
   for (size_t rank = 0; rank < members_.size(); ++rank) {
     SpawnRequest& request = members_[rank].request;
     request.argv = spec.command;
-    request.env = RankEnvironment(blob, spec, options, {folder, master_port_}, static_cast<int>(rank));
+    request.env = RankEnvironment(variables.submitter, spec, options,
+                                  {folder, master_port_, variables.cluster}, static_cast<int>(rank));
     request.cwd = folder;
     request.group = ProcessGroup::kGroup;
     request.parent_death_signal = SIGKILL;
@@ -47,7 +50,7 @@ void RankGroup::NameTask(int task, int attempt) {
   const bool meet = members_.size() > 1;
   if (meet) master_port_ = FreePort();
   for (GroupMember& member : members_) {
-    SetTask(&member.request.env, task, attempt);
+    SetTask(&member.request.env, spec_, options_, task, attempt);
     if (meet) SetMasterPort(&member.request.env, master_port_);
   }
 }
@@ -56,8 +59,8 @@ Ending RankGroup::Run(const std::vector<std::string>& logs, GroupObserver* obser
   const Result<std::vector<Fd>> files = OpenLogs(logs);
   if (!files) return CannotRun(files.error().message);
   guard_.Begin();
-  const GroupEnd end = supervisor_.Run(&members_, limits_, observer);
-  return EndingOf(end, resources_, end.cause == StopCause::kMemberFailed && guard_.KernelKilled());
+  const GroupEnd end = supervisor_.Run(&members_, limits_, observer, companion_);
+  return EndingOf(end, spec_.resources, end.cause == StopCause::kMemberFailed && guard_.KernelKilled());
 }
 
 Result<std::vector<Fd>> RankGroup::OpenLogs(const std::vector<std::string>& logs) {

@@ -14,12 +14,19 @@
 
 namespace overcap {
 
+// Under Overcap's own variables of a rank.
+struct RankVariables {
+  std::string_view submitter;               // NUL-separated NAME=VALUE
+  const std::vector<std::string>& cluster;  // over these; see RankSetting
+};
+
 // The ranks of an attempt, made ready once and run once, or once for each task of an array.
 class RankGroup {
  public:
-  // `blob` is the submitter's environment, `folder` where the ranks start.
-  RankGroup(const JobSpec& spec, const AgentOptions& options, std::string_view blob,
-            const std::string& folder, Supervisor* supervisor);
+  // `folder` is where the ranks start; `companion`, or null, is asked while they run. `spec` and `options`
+  // must outlive it.
+  RankGroup(const JobSpec& spec, const AgentOptions& options, const RankVariables& variables,
+            const std::string& folder, Supervisor* supervisor, GroupCompanion* companion);
 
   size_t Size() const { return members_.size(); }
   int MasterPort() const { return master_port_; }
@@ -33,8 +40,10 @@ class RankGroup {
  private:
   Result<std::vector<Fd>> OpenLogs(const std::vector<std::string>& logs);
 
-  Resources resources_;
+  const JobSpec& spec_;
+  const AgentOptions& options_;
   Supervisor& supervisor_;
+  GroupCompanion* companion_;
   RankGuard guard_;
   GroupLimits limits_;
   int master_port_;

@@ -35,10 +35,12 @@ std::string CpuList(const std::vector<int>& cpus) {
 }  // namespace
 
 RankGuard::RankGuard(const JobSpec& spec, const AgentOptions& options) : resources_(spec.resources) {
+  // A cluster counts the time from before its agent came, and ends the job itself.
+  if (!options.under.empty()) resources_.time_seconds = 0;
   if (!options.cpus.empty()) pin_error_ = Pin(options.cpus);
   // Joining a group takes the kernel up to 20 ms: only for limits that were asked for.
   const bool limited = resources_.mem_bytes > 0 || (resources_.cpus > 0 && spec.cpus_asked);
-  if (!options.cgroups || !limited) return;
+  if (!options.cgroups || !options.under.empty() || !limited) return;
   CgroupRequest request;
   request.name = StrCat("overcap-", spec.id, "-", options.attempt, "-", options.slot);
   request.memory_bytes = resources_.mem_bytes;

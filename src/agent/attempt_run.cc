@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/attempt_run.h"
+
+#include <cerrno>
+#include <sys/stat.h>
+
+#include "agent/array_run.h"
+#include "agent/code_folder.h"
+#include "agent/ending.h"
+#include "agent/rank_environment.h"
+#include "base/text.h"
+#include "model/agent_report.h"
+#include "snapshot/store.h"
+
+namespace overcap {
+namespace {
+
+constexpr int64_t kRankBytes = 256;  // of the report
+
+// Tells the report of a plain job's ranks.
+class RankReporter : public GroupObserver {
+ public:
+  RankReporter(const Clock& clock, int master_port, ReportFile* report)
+      : clock_(clock), master_port_(master_port), report_(*report) {}
+  void OnStarted(const std::vector<pid_t>& pids) override {
+    report_.Write(StartedLine(clock_.WallUs(), {pids.begin(), pids.end()}, master_port_));
+  }
+  void OnMemberEnd(int rank, const ProcessEnd& end) override {
+    report_.Write(RankEndLine({rank, end.exit_status, end.signal, clock_.WallUs()}));
+  }
+  void OnNote(const std::string& text) override { report_.WriteIfRoom(NoteLine(clock_.WallUs(), text)); }
+
+ private:
+  const Clock& clock_;
+  int master_port_;
+  ReportFile& report_;
+};
+
+}  // namespace
+
+Ending AttemptRun::Run() {
+  Result<Ending> ending = RunSpec();
+  if (ending) return *ending;
+  if (supervisor_.CancelRequested()) return {JobState::kCancelled, -1, 0, -1, ""};
+  return CannotRun(ending.error().message);
+}
+
+Result<Ending> AttemptRun::RunSpec() {
+  OC_TRY(text, files_.Read(attempt_.Spec()));
+  OC_TRY(spec, SpecFromJson(text));
+  if (spec.command.empty())
+    return Fail(ErrorCode::kCorrupt, StrCat("'", attempt_.Spec(), "' has no command"));
+  OC_TRY_VOID(report_.Reserve(spec.resources.ranks_per_node * kRankBytes));
+  OC_TRY(store, SnapshotStore::Open(options_.store_dir));
+  std::string blob;
+  if (!spec.environment.empty()) {
+    OC_TRY(bytes, store.GetBlob(spec.environment));
+    blob = std::move(bytes);
+  }
+  OC_TRY(folder, PrepareFolder(spec, attempt_, store, &supervisor_));
+  OC_TRY_VOID(MakeStateFolder());
+  RankGroup ranks(spec, options_, {blob, cluster_.variables}, folder, &supervisor_, cluster_.companion);
+  OC_TRY_VOID(WriteEnvironment(ranks));
+  if (!ranks.Guard().PinError().empty()) {
+    report_.WriteIfRoom(NoteLine(
+        clock_.WallUs(), StrCat("the ranks are not pinned to their processors: ", ranks.Guard().PinError())));
+  }
+  if (supervisor_.CancelRequested()) return Ending{JobState::kCancelled, -1, 0, -1, ""};
+  return spec.array.empty() ? RunPlain(&ranks) : RunArray(spec, &ranks);
+}
+
+// Those of an array's tasks stand in it, and are made when a task is begun.
+Result<void> AttemptRun::MakeStateFolder() {
+  const std::string folder = StateFolder(options_);
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    return Fail(ErrnoError(errno, StrCat("cannot make '", folder, "'")));
+  return {};
+}
+
+Result<void> AttemptRun::WriteEnvironment(const RankGroup& ranks) {
+  std::string text;
+  for (const std::string& entry : ranks.FirstEnvironment()) text.append(entry).push_back('\0');
+  Result<void> made = files_.CreateExclusive(attempt_.Environment(), text);
+  if (!made && made.error().code == ErrorCode::kConflict) return {};  // another slot of the array was first
+  return made;
+}
+
+Result<Ending> AttemptRun::RunPlain(RankGroup* ranks) {
+  std::vector<std::string> logs;
+  for (size_t rank = 0; rank < ranks->Size(); ++rank) logs.push_back(attempt_.Log(static_cast<int>(rank)));
+  RankReporter reporter(clock_, ranks->MasterPort(), &report_);
+  return ranks->Run(logs, &reporter);
+}
+
+Result<Ending> AttemptRun::RunArray(const JobSpec& spec, RankGroup* ranks) {
+  // The report's name must be as durable as the starts of tasks in it.
+  OC_TRY_VOID(files_.SyncFolder(attempt_.Path()));
+  OC_TRY_VOID(files_.SyncFolder(options_.job_dir));
+  OC_TRY_VOID(files_.SyncFolder(options_.job_dir.substr(0, options_.job_dir.rfind('/'))));
+  ArrayRun array(spec, options_, attempt_, clock_, &supervisor_, &report_, ranks);
+  if (cluster_.task >= 0) return array.RunOne(cluster_.task);
+  OC_TRY(counter, TaskCounter::Open(attempt_.NextTask()));
+  return array.Run(std::move(counter));
+}
+
+}  // namespace overcap
