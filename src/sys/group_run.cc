@@ -205,9 +205,11 @@ void GroupRun::Wait() {
     timeout = {wait_us / 1'000'000, wait_us % 1'000'000 * 1000};
   }
   if (ppoll(fds.data(), fds.size(), deadline == kNever ? nullptr : &timeout, nullptr) < 0) return;
+  std::vector<PumpTurn> ready;
   for (size_t i = 0; i < pumps.size(); ++i) {
-    if (fds[i + 1].revents != 0) PumpOne(pumps[i].first, pumps[i].second);
+    if (fds[i + 1].revents != 0) ready.push_back(BeforePump(pumps[i].first, pumps[i].second));
   }
+  PumpReady(ready);
   if (fds[0].revents != 0) super_.TakeSignals();
   if (super_.child_ended_) Reap();
   if (companion_ != nullptr) AskCompanion(std::span(fds).subspan(own));
@@ -314,18 +316,53 @@ bool GroupRun::NothingToStop() const {
                      [this](pid_t pid) { return super_.given_up_.contains(pid); });
 }
 
-void GroupRun::PumpOne(size_t index, size_t stream) {
-  Running& member = running_[index];
-  OutputPump& pump = member.pumps[stream];
-  const int64_t before = pump.moved_bytes(), dropped_before = pump.dropped_bytes();
-  pump.Pump(super_.clock_.MonotonicUs());
-  if (pump.moved_bytes() > before || pump.dropped_bytes() > dropped_before) {
-    observer_.OnOutput(static_cast<int>(index), static_cast<int>(stream) + 1, pump.moved_bytes() - before);
+// Members that write much are shared out between this thread and its helper: whole members, since both
+// streams of one go to the same place of the same file. The helper never touches a sink.
+void GroupRun::PumpReady(const std::vector<PumpTurn>& ready) {
+  std::vector<OutputPump*> theirs, ours;
+  size_t busy = 0;
+  for (size_t at = 0; at < ready.size();) {
+    const size_t member = ready[at].member;
+    const bool hand_over = WritesMuch(running_[member]) && busy++ % 2 == 1;
+    for (; at < ready.size() && ready[at].member == member; ++at) {
+      (hand_over ? theirs : ours).push_back(&PumpOf(ready[at]));
+    }
+  }
+  const int64_t now_us = super_.clock_.MonotonicUs();
+  const bool helped = !theirs.empty() && helper_.Begin(theirs, now_us);
+  if (!helped) ours.insert(ours.end(), theirs.begin(), theirs.end());
+  for (OutputPump* pump : ours) pump->Pump(now_us);
+  if (helped) helper_.Finish();
+  for (const PumpTurn& turn : ready) AfterPump(turn);
+}
+
+bool GroupRun::WritesMuch(const Running& member) {
+  return std::any_of(member.pumps.begin(), member.pumps.end(),
+                     [](const OutputPump& pump) { return pump.ToFile() && pump.Busy(); });
+}
+
+GroupRun::PumpTurn GroupRun::BeforePump(size_t index, size_t stream) const {
+  const OutputPump& pump = running_[index].pumps[stream];
+  return {index, stream, pump.moved_bytes(), pump.dropped_bytes()};
+}
+
+void GroupRun::AfterPump(const PumpTurn& turn) {
+  Running& member = running_[turn.member];
+  const OutputPump& pump = PumpOf(turn);
+  if (pump.moved_bytes() > turn.moved || pump.dropped_bytes() > turn.dropped) {
+    observer_.OnOutput(static_cast<int>(turn.member), static_cast<int>(turn.stream) + 1,
+                       pump.moved_bytes() - turn.moved);
   }
   if (member.drop_noted || pump.drop_error() == 0) return;
   member.drop_noted = true;
-  observer_.OnNote(StrCat("output of rank ", index,
+  observer_.OnNote(StrCat("output of rank ", turn.member,
                           " is dropped: its log cannot be written: ", strerror(pump.drop_error())));
+}
+
+void GroupRun::PumpOne(size_t index, size_t stream) {
+  const PumpTurn turn = BeforePump(index, stream);
+  PumpOf(turn).Pump(super_.clock_.MonotonicUs());
+  AfterPump(turn);
 }
 
 // Whether there may be more to read now.

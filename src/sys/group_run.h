@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sys/output_pump.h"
+#include "sys/pump_helper.h"
 #include "sys/stop_ladder.h"
 #include "sys/supervisor.h"
 
@@ -51,6 +52,15 @@ class GroupRun {
   bool NothingToStop() const;
 
   void AskCompanion(std::span<const pollfd> fds);
+  struct PumpTurn {
+    size_t member, stream;
+    int64_t moved = 0, dropped = 0;  // before it
+  };
+  OutputPump& PumpOf(const PumpTurn& turn) { return running_[turn.member].pumps[turn.stream]; }
+  void PumpReady(const std::vector<PumpTurn>& ready);
+  static bool WritesMuch(const Running& member);
+  PumpTurn BeforePump(size_t index, size_t stream) const;
+  void AfterPump(const PumpTurn& turn);
   void PumpOne(size_t index, size_t stream);
   bool PumpAll(size_t index);
   bool WaitForSink(size_t index, int64_t deadline);
@@ -64,6 +74,7 @@ class GroupRun {
   GroupCompanion* companion_;
 
   std::vector<Running> running_;
+  PumpHelper helper_;
   Fd deaths_;  // an epoll of the pidfds, for groups of several: it tells who died in the order of the deaths
   std::vector<pid_t> pids_;
   int alive_ = 0;

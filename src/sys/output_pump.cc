@@ -16,9 +16,9 @@ constexpr size_t kSinkBytes = 64 << 10;
 constexpr ssize_t kGrowAtBytes = 32 << 10;
 constexpr int64_t kRetryUs = 100'000;
 
-// Shared by all pumps: its content is written or dropped before anybody else uses it.
+// Shared by all pumps of a thread: its content is written or dropped before anybody else uses it.
 std::vector<char>& Scratch() {
-  static std::vector<char> buffer(kPipeBytes);
+  thread_local std::vector<char> buffer(kPipeBytes);
   return buffer;
 }
 

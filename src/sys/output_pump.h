@@ -31,6 +31,8 @@ class OutputPump {
   bool Pump(int64_t now_us, int64_t limit = 4 << 20);
   void Close() { read_end_.Reset(); }
 
+  bool Busy() const { return large_; }  // its writer writes much at a time
+  bool ToFile() const { return file_ >= 0; }
   int64_t moved_bytes() const { return moved_bytes_; }  // in all
   int64_t dropped_bytes() const { return dropped_bytes_; }
   int drop_error() const { return drop_error_; }  // errno of the first failed write; 0: none

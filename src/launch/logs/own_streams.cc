@@ -6,18 +6,27 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/text.h"
 
 namespace overcap {
+namespace {
+
+bool IsNullDevice(const struct stat& status) {
+  return S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
+}
+
+}  // namespace
 
 OwnStreams::OwnStreams() {
   struct stat status[3] = {};
   for (int stream = 1; stream <= 2; ++stream) {
     const bool known = fstat(stream, &status[stream]) == 0;
     const mode_t mode = status[stream].st_mode;
-    to_file_[stream] = known && (S_ISREG(mode) || (S_ISCHR(mode) && isatty(stream) == 0));  // or /dev/null
+    to_file_[stream] = known && (S_ISREG(mode) || (S_ISCHR(mode) && isatty(stream) == 0));
+    broken_[stream] = known && IsNullDevice(status[stream]);  // nothing need be read from the logs for it
     // A terminal polls writable when it takes one byte; a write of more would wait for the rest.
     if (isatty(stream) == 0) continue;
     const std::string path = StrCat("/proc/self/fd/", stream);
