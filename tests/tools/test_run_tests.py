@@ -25,6 +25,13 @@ LEAVES_A_PROCESS = GOOD.replace("pass", """
         open(os.environ["PID_FILE"], "w").write(str(p.pid))
         p.returncode = 0
 """)
+FAILS_ONCE = GOOD.replace("pass", """
+        import os, pathlib
+        been_here = pathlib.Path(os.environ["PID_FILE"])
+        if not been_here.exists():
+            been_here.touch()
+            self.fail("too busy")
+""")
 DIES = GOOD + "    def test_that_dies(self):\n        import os\n        os._exit(3)\n"
 SLOW = "DEADLINE_SECONDS = 1\n" + GOOD.replace("pass", "import time; time.sleep(1000)")
 GTEST_THAT_DIES = """#!/bin/sh
@@ -89,6 +96,17 @@ class RunTests(unittest.TestCase):
         status, out = self.run_with({"build/release/unit/a_test": GTEST_THAT_DIES})
         self.assertEqual((status, out.splitlines()[-1]), (1, "1 passed, 1 failed"))
         self.assertIn("A.Bad: died by signal 11", out)
+
+    def test_a_suite_that_passes_alone_counts_and_is_called_unsteady(self):
+        status, out = self.run_with({"tests/cli/test_once.py": FAILS_ONCE})
+        self.assertEqual((status, out.splitlines()[-1]), (0, "1 passed, 0 failed"))
+        self.assertIn("UNSTEADY: cli/test_once", out)
+        self.assertIn("too busy", out)
+
+    def test_many_failures_get_no_second_chance(self):
+        many = FAILS_ONCE + "".join(f"    def test_bad_{n}(self): self.fail()\n" for n in range(5))
+        status, out = self.run_with({"tests/cli/test_once.py": many})
+        self.assertEqual((status, out.splitlines()[-1]), (1, "0 passed, 6 failed"))
 
     def test_what_a_suite_leaves_running_is_ended_and_said(self):
         status, out = self.run_with({"tests/cli/test_leaves.py": LEAVES_A_PROCESS})
