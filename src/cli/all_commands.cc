@@ -10,6 +10,7 @@ constexpr const Command* kCommands[] = {
     &kSubmit, &kLaunch,     &kLaunches, &kRank,         &kEnv,        &kQuery,      &kLs,        &kLogs,
     &kWait,   &kAbort,      &kResubmit, &kHold,         &kRelease,    &kExec,       &kRm,        &kGc,
     &kInit,   &kConfigShow, &kDoctor,   &kDaemonStatus, &kDaemonStop, &kCompletion, &kShellInit,
+    &kUsage,  &kNodes,      &kWhy,
 };
 
 }  // namespace

@@ -20,8 +20,12 @@ struct ClusterFinding {
   std::string hint;  // what to do about it; may be empty
 };
 
-// How old what is told may be. Who redraws by themselves asks for no more than they need: every question to
-// a shared cluster is paid by all its users.
+// Those who redraw by themselves are content with this age: every question to a shared cluster is paid by all
+// its users. A minute of any number of them costs a Slurm controller at most 15 requests.
+constexpr int64_t kWatchAgeUs = 12'000'000;
+constexpr int64_t kWatchAsideAgeUs = 120'000'000;  // of what is beside the point for them
+
+// How old what is told may be.
 struct PictureAges {
   int64_t jobs_us = 0;
   int64_t nodes_us = 0;

@@ -22,49 +22,49 @@ int GpuCountOf(const std::vector<TypedGpus>& gpus);  // of all types
 int GpuCountOf(const std::vector<TypedGpus>& gpus, std::string_view type);
 
 struct PictureNode {
-  std::string name;
-  std::string state;   // the cluster's own word
-  bool usable = true;  // new jobs may start there
-  bool down = false;   // nothing can run there; else it is only taken out, or reserved
-  std::string reason;  // why it is not, as an administrator wrote it
-  std::vector<std::string> partitions;
-  std::vector<std::string> features;
-  std::vector<TypedGpus> gpus, gpus_used;  // by type
+  std::string name = {};
+  std::string state = {};   // the cluster's own word
+  bool usable = true;       // new jobs may start there
+  bool down = false;        // nothing can run there; else it is only taken out, or reserved
+  std::string reason = {};  // why it is not, as an administrator wrote it
+  std::vector<std::string> partitions = {};
+  std::vector<std::string> features = {};
+  std::vector<TypedGpus> gpus = {}, gpus_used = {};  // by type
   int cpus = 0, cpus_used = 0;
   double load = -1;  // -1: not known
   int64_t mem_bytes = 0, mem_used = 0;
-  std::vector<std::string> users;  // who has something there, sorted
+  std::vector<std::string> users = {};  // who has something there, sorted
 };
 
 struct PicturePartition {
-  std::string name;
+  std::string name = {};
   bool is_default = false, up = true;
   int64_t time_limit_s = 0;  // 0: none
   int priority_tier = 0;
-  bool preemptable = false;               // jobs there may be stopped for others
-  bool overcap = false;                   // use of others' idle GPUs: counted apart
-  std::string qos;                        // whose limits hold for all jobs there
-  std::vector<std::string> allowed_labs;  // empty: all
-  std::vector<std::string> denied_labs;
+  bool preemptable = false;                    // jobs there may be stopped for others
+  bool overcap = false;                        // use of others' idle GPUs: counted apart
+  std::string qos = {};                        // whose limits hold for all jobs there
+  std::vector<std::string> allowed_labs = {};  // empty: all
+  std::vector<std::string> denied_labs = {};
   int gpus_total = 0, gpus_free = 0;  // free: on nodes that take jobs
   int nodes = 0, nodes_usable = 0;
 };
 
 // A lab is what the scheduler calls an account.
 struct PictureLab {
-  std::string name, parent;
-  std::optional<int> gpu_cap;       // none: no cap
-  std::vector<TypedGpus> gpu_caps;  // by type, where those are capped
-  std::optional<int> cpu_cap, max_jobs;
-  std::vector<std::string> users;
-  std::vector<std::string> default_of;  // users whose jobs are its, when they name no lab
+  std::string name = {}, parent = {};
+  std::optional<int> gpu_cap = {};       // none: no cap
+  std::vector<TypedGpus> gpu_caps = {};  // by type, where those are capped
+  std::optional<int> cpu_cap = {}, max_jobs = {};
+  std::vector<std::string> users = {};
+  std::vector<std::string> default_of = {};  // users whose jobs are its, when they name no lab
 };
 
 // A class of service: limits of its own, for all its jobs together or for each user and lab.
 struct PictureQos {
-  std::string name;
-  std::vector<std::string> preempts;  // jobs of those give way to its jobs
-  std::optional<int> gpu_cap, gpus_per_user, gpus_per_lab, max_jobs, jobs_per_user;
+  std::string name = {};
+  std::vector<std::string> preempts = {};  // jobs of those give way to its jobs
+  std::optional<int> gpu_cap = {}, gpus_per_user = {}, gpus_per_lab = {}, max_jobs = {}, jobs_per_user = {};
   int64_t time_limit_s = 0;  // 0: none
 };
 
@@ -86,24 +86,24 @@ enum class CapOf { kNone, kLab, kQos, kUserInQos, kLabInQos };
 enum class CapThing { kNone, kGpus, kCpus, kJobs, kOther };
 
 struct PictureJob {
-  std::string id;         // ours; "": not submitted with Overcap
-  std::string native_id;  // "123", "123_4", "123_[5-9]"
-  std::string user, lab, partition, qos, name;
-  std::vector<std::string> nodes;  // while it runs
+  std::string id = {};         // ours; "": not submitted with Overcap
+  std::string native_id = {};  // "123", "123_4", "123_[5-9]"
+  std::string user = {}, lab = {}, partition = {}, qos = {}, name = {};
+  std::vector<std::string> nodes = {};  // while it runs
   JobState state = JobState::kUnknown;
-  std::string raw_state;
-  std::string reason, reason_text;  // why it waits: the cluster's own word, and plain ones
+  std::string raw_state = {};
+  std::string reason = {}, reason_text = {};  // why it waits: the cluster's own word, and plain ones
   WaitKind wait = WaitKind::kNone;
   CapOf cap_of = CapOf::kNone;
   CapThing cap_thing = CapThing::kNone;
   bool overcap = false;                    // in an overcap partition
   int tasks = 1;                           // waiting tasks of an array stand in one row
   int gpus = 0, cpus = 0, node_count = 0;  // of one task
-  std::vector<TypedGpus> gpu_types;        // of one task; fewer than `gpus` where types are not told
-  std::string features;                    // that its nodes must have, in the cluster's own words
+  std::vector<TypedGpus> gpu_types = {};   // of one task; fewer than `gpus` where types are not told
+  std::string features = {};               // that its nodes must have, in the cluster's own words
   int64_t submitted_us = 0, started_us = 0, estimated_start_us = 0, time_limit_s = 0;
   int64_t priority = 0;
-  std::string dependency;  // in the cluster's own words
+  std::string dependency = {};  // in the cluster's own words
 };
 
 struct ClusterPicture {

@@ -19,6 +19,9 @@ void AddUse(const PictureJob& job, Use* use) {
     use->waiting_jobs += job.tasks;
     use->waiting_gpus += job.gpus * job.tasks;
     use->waiting_cpus += job.cpus * job.tasks;
+    if (job.wait != WaitKind::kLimit) return;
+    use->capped_jobs += job.tasks;
+    use->capped_gpus += job.gpus * job.tasks;
     return;
   }
   (job.overcap ? use->overcap_jobs : use->jobs) += 1;

@@ -17,6 +17,7 @@ struct Use {
   int jobs = 0, gpus = 0, cpus = 0;                          // running, not over the cap
   int overcap_jobs = 0, overcap_gpus = 0, overcap_cpus = 0;  // running over the cap
   int waiting_jobs = 0, waiting_gpus = 0, waiting_cpus = 0;  // over the cap or not
+  int capped_jobs = 0, capped_gpus = 0;                      // of those that wait: because a cap is in use
   std::map<std::string, int> types;                          // running GPUs by type, over the cap or not
   bool operator==(const Use&) const = default;
 };

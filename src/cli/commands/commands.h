@@ -23,6 +23,9 @@ extern const Command kExec;
 extern const Command kRm;
 extern const Command kGc;
 extern const Command kInit;
+extern const Command kUsage;
+extern const Command kNodes;
+extern const Command kWhy;
 
 extern const Command kConfigShow;
 extern const Command kDoctor;

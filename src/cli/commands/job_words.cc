@@ -56,14 +56,14 @@ void PrintRecordJson(World& world, const JobRecord& record) {
   world.out().Json(RecordToJson(record, world.clock().WallUs()));
 }
 
-void PrintRecordsJson(World& world, const std::vector<JobRecord>& records) {
+std::string RecordsJson(const World& world, const std::vector<JobRecord>& records) {
   const int64_t now_us = world.clock().WallUs();
   std::string json = "[";
   for (const JobRecord& record : records) {
     if (json.size() > 1) json += ",\n";
     json += RecordToJson(record, now_us);
   }
-  world.out().Json(json + "]");
+  return json + "]";
 }
 
 void PrintJobsJson(World& world, const std::vector<std::string>& refs,
@@ -71,7 +71,7 @@ void PrintJobsJson(World& world, const std::vector<std::string>& refs,
   if (refs.size() == 1) {
     PrintRecordJson(world, records.front());
   } else {
-    PrintRecordsJson(world, records);
+    world.out().Json(RecordsJson(world, records));
   }
 }
 

@@ -22,7 +22,7 @@ Result<std::vector<JobRecord>> QueryJobs(World& world, const std::vector<std::st
 // What `--json` says of jobs: an object when one was named, else an array (docs/formats/api.md).
 void PrintJobsJson(World& world, const std::vector<std::string>& refs, const std::vector<JobRecord>& records);
 void PrintRecordJson(World& world, const JobRecord& record);
-void PrintRecordsJson(World& world, const std::vector<JobRecord>& records);
+std::string RecordsJson(const World& world, const std::vector<JobRecord>& records);
 
 // "running for 3m20s", "failed, exit status 3, after 20s (rank 1)": one line for people.
 std::string StateText(const JobRecord& record, int64_t now_us);

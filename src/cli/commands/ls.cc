@@ -4,6 +4,8 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/job_words.h"
 #include "cli/table.h"
+#include "cli/watch.h"
+#include "control/look.h"
 
 namespace overcap::cli {
 namespace {
@@ -15,6 +17,7 @@ constexpr Flag kFlags[] = {
     {"--status", "", "STATES", "only these: queued,running,failed,...", true},
     {"--user", "", "NAME", "only jobs of that user"},
     {"--since", "", "TIME", "submitted or ended in the last 30m, 4h, 2d"},
+    {"--watch", "-w", "", "again and again, until Ctrl-C"},
 };
 
 Result<JobFilter> ReadFilter(World& world, const Args& args) {
@@ -56,12 +59,13 @@ std::string CommandCell(const JobRecord& record) {
   return record.spec.array.empty() ? line : StrCat("[", FormatArraySpec(record.spec.array), "] ", line);
 }
 
-// Lists know only what is written down; why a job waits is asked for the first few.
+// Lists know only what is written down; why a job waits is asked for the first few
+// of which they do not say it.
 void FindReasons(Cluster& cluster, std::vector<JobRecord>& records) {
   std::vector<JobRecord*> queued;
   std::vector<std::string> ids;
   for (JobRecord& record : records) {
-    if (record.state != JobState::kQueued || ids.size() == kMostExplained) continue;
+    if (record.state != JobState::kQueued || !record.reason.empty() || ids.size() == kMostExplained) continue;
     queued.push_back(&record);
     ids.push_back(record.spec.id);
   }
@@ -71,7 +75,7 @@ void FindReasons(Cluster& cluster, std::vector<JobRecord>& records) {
   for (size_t i = 0; i < ids.size(); ++i) queued[i]->reason = (*asked)[i].reason;
 }
 
-void PrintTable(World& world, const std::vector<JobRecord>& records) {
+std::string TableText(World& world, const std::vector<JobRecord>& records, int width, bool color) {
   Table table({{"JOB"},
                {"STATE"},
                {"GPUS", true},
@@ -87,11 +91,13 @@ void PrintTable(World& world, const std::vector<JobRecord>& records) {
                   record.spec.name, record.reason, CommandCell(record)},
                  {Style::kPlain, StateStyle(record.state)});
   }
-  world.out().Print(table);
+  return table.Render(width, color);
 }
 
-void PrintIds(Output& out, const std::vector<JobRecord>& records) {
-  for (const JobRecord& record : records) out.Line(record.spec.id);
+std::string IdsText(const std::vector<JobRecord>& records) {
+  std::string text;
+  for (const JobRecord& record : records) text += record.spec.id + "\n";
+  return text;
 }
 
 ListDetail DetailFor(const Output& out) {
@@ -99,21 +105,34 @@ ListDetail DetailFor(const Output& out) {
   return out.quiet() ? ListDetail::kStored : ListDetail::kTable;
 }
 
+Result<std::string> Frame(World& world, Cluster& cluster, const JobFilter& filter, int width, bool color) {
+  OC_TRY(records, cluster.List(filter));
+  if (world.out().json()) return RecordsJson(world, records) + "\n";
+  if (world.out().quiet()) return IdsText(records);
+  if (records.empty()) return std::string();
+  FindReasons(cluster, records);
+  return TableText(world, records, width, color);
+}
+
+Result<int> WatchJobs(World& world, Cluster& cluster, JobFilter filter) {
+  filter.max_age_us = kWatchAgeUs;
+  return Watch(world, [&](int width, bool color) -> Result<std::string> {
+    OC_TRY(text, Frame(world, cluster, filter, width, color));
+    if (world.out().json() || world.out().quiet()) return text;
+    const std::string age = StrCat(FormatTimeLocal(world.clock().WallUs()), "\n");
+    return text.empty() ? "no jobs\n" + age : text + age;
+  });
+}
+
 Result<int> Run(World& world, const Args& args) {
   OC_TRY(cluster, world.GetCluster());
   OC_TRY(filter, ReadFilter(world, args));
   filter.detail = DetailFor(world.out());
-  OC_TRY(records, cluster->List(filter));
-  if (world.out().json()) {
-    PrintRecordsJson(world, records);
-  } else if (world.out().quiet()) {
-    PrintIds(world.out(), records);
-  } else if (records.empty()) {
-    world.out().Note("no jobs");
-  } else {
-    FindReasons(*cluster, records);
-    PrintTable(world, records);
-  }
+  if (args.Has("--watch")) return WatchJobs(world, *cluster, filter);
+  const Terminal& terminal = world.out().terminal();
+  OC_TRY(text, Frame(world, *cluster, filter, terminal.width, terminal.out_color));
+  if (text.empty() && !world.out().quiet()) world.out().Note("no jobs");
+  world.out().Write(text);
   return 0;
 }
 
@@ -122,7 +141,7 @@ Result<int> Run(World& world, const Args& args) {
 constinit const Command kLs = {
     .name = "ls",
     .summary = "list jobs: those that have not ended, and the last that have",
-    .usage = "[--all] [--status STATES] [--user NAME] [--since TIME]",
+    .usage = "[--all] [--status STATES] [--user NAME] [--since TIME] [--watch]",
     .flags = kFlags,
     .max_words = 0,
     .run = Run,

@@ -23,16 +23,16 @@ struct SlurmCap {
 
 // An account in a cluster (`user` empty) or a user's membership in one.
 struct SlurmAssociation {
-  std::string cluster, account, parent, user, partition;
-  SlurmCap cap;
-  std::optional<int> max_jobs;
+  std::string cluster = {}, account = {}, parent = {}, user = {}, partition = {};
+  SlurmCap cap = {};
+  std::optional<int> max_jobs = {};
 };
 
 struct SlurmQos {
-  std::string name;
-  std::vector<std::string> preempts;
-  SlurmCap cap, per_user, per_account;
-  std::optional<int> max_jobs, jobs_per_user;
+  std::string name = {};
+  std::vector<std::string> preempts = {};
+  SlurmCap cap = {}, per_user = {}, per_account = {};
+  std::optional<int> max_jobs = {}, jobs_per_user = {};
   int64_t max_time_s = 0;  // 0: none
 };
 

@@ -184,7 +184,7 @@ std::vector<ClusterFinding> CheckSlurmClock(std::string_view config_text, int64_
   if (skew <= kSkewUs) return {{"clock", Health::kFine, "the same as the controller's", ""}};
   return {{"clock", Health::kWorse,
            StrCat("the controller's clock is ", FormatDuration(skew / 1'000'000),
-                  behind > ahead ? " behind" : " ahead", " of this host's"),
+                  behind > ahead ? " behind" : " ahead of", " this host's"),
            "times shown are a mixture of both; munge refuses differences above 5 minutes"}};
 }
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/look.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace overcap {
+namespace {
+
+PictureNode MakeNode(const NodeInfo& info) {
+  PictureNode node;
+  node.name = info.machine.host;
+  node.state = info.state;
+  std::map<std::string, int> types;
+  for (const Gpu& gpu : info.machine.gpus) types[gpu.type] += 1;
+  for (const auto& [type, count] : types) node.gpus.push_back({type, count});
+  node.cpus = info.machine.cpus;
+  node.mem_bytes = info.machine.mem_bytes;
+  return node;
+}
+
+std::vector<TypedGpus> TypesOf(const JobRecord& record, const NodeInfo& info) {
+  std::map<std::string, int> types;
+  for (const int index : record.gpu_indices) {
+    for (const Gpu& gpu : info.machine.gpus) types[gpu.type] += gpu.index == index ? 1 : 0;
+  }
+  std::vector<TypedGpus> gpus;
+  for (const auto& [type, count] : types) {
+    if (count > 0) gpus.push_back({type, count});
+  }
+  return gpus;
+}
+
+PictureJob MakeJob(const JobRecord& record) {
+  const Resources& asked = record.spec.resources;
+  PictureJob job;
+  job.id = job.native_id = record.spec.id;
+  job.user = record.spec.user, job.name = record.spec.name;
+  job.state = record.state, job.raw_state = record.raw_state;
+  job.reason_text = record.reason;
+  job.gpus = asked.gpus, job.cpus = asked.cpus * asked.nodes, job.node_count = asked.nodes;
+  job.submitted_us = record.spec.submitted_us, job.started_us = record.started_us;
+  job.time_limit_s = asked.time_seconds, job.priority = record.spec.priority;
+  return job;
+}
+
+// An array is one record: its tasks that run and those that wait are told apart here.
+void AddJobs(const JobRecord& record, const NodeInfo& here, ClusterPicture* picture) {
+  PictureJob job = MakeJob(record);
+  const bool array = !record.spec.array.empty();
+  const int running = record.state != JobState::kRunning ? 0 : array ? record.tasks.running : 1;
+  const int waiting = record.state != JobState::kRunning ? (array ? std::max(1, record.tasks.queued) : 1)
+                                                         : (array ? record.tasks.queued : 0);
+  PictureNode& node = picture->nodes.front();
+  if (running > 0) {
+    PictureJob at = job;
+    at.nodes = {node.name};
+    at.gpus *= running, at.cpus *= running;
+    at.gpu_types = TypesOf(record, here);
+    node.cpus_used += at.cpus;
+    if (std::find(node.users.begin(), node.users.end(), job.user) == node.users.end())
+      node.users.push_back(job.user);
+    picture->jobs.push_back(std::move(at));
+  }
+  if (waiting > 0) {
+    job.tasks = waiting;
+    picture->jobs.push_back(std::move(job));
+  }
+}
+
+Result<ClusterPicture> LookWithoutView(Cluster& cluster, int64_t now_us) {
+  ClusterPicture picture;
+  picture.taken_us = picture.nodes_taken_us = now_us;
+  OC_TRY(nodes, cluster.Nodes());
+  JobFilter filter;
+  filter.states = {JobState::kHeld, JobState::kQueued, JobState::kRunning};
+  OC_TRY(records, cluster.List(filter));
+  for (const NodeInfo& info : nodes) picture.nodes.push_back(MakeNode(info));
+  if (picture.nodes.empty()) return picture;
+  for (const JobRecord& record : records) AddJobs(record, nodes.front(), &picture);
+  PictureNode& node = picture.nodes.front();
+  std::map<std::string, int> used;
+  for (const PictureJob& job : picture.jobs) {
+    for (const TypedGpus& kind : job.gpu_types) used[kind.type] += job.nodes.empty() ? 0 : kind.count;
+  }
+  for (const TypedGpus& kind : node.gpus) node.gpus_used.push_back({kind.type, used[kind.type]});
+  return picture;
+}
+
+}  // namespace
+
+Result<ClusterPicture> LookAt(Cluster& cluster, const PictureAges& ages, int64_t now_us) {
+  if (ClusterView* view = cluster.View()) return view->Picture(ages);
+  return LookWithoutView(cluster, now_us);
+}
+
+bool HasView(Cluster& cluster) {
+  return cluster.View() != nullptr;
+}
+
+std::string AgeText(const ClusterPicture& picture, int64_t now_us) {
+  const int64_t age_s = std::max<int64_t>(0, now_us - picture.taken_us) / 1'000'000;
+  const std::string age = age_s == 0 ? "now" : StrCat(FormatDuration(age_s), " ago");
+  return picture.stale.empty() ? age : StrCat("last known ", age, ": ", picture.stale);
+}
+
+}  // namespace overcap
