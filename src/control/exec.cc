@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "sys/posix_files.h"
 #include "sys/process.h"
+#include "sys/user.h"
 
 namespace overcap {
 namespace {
@@ -18,13 +19,24 @@ std::vector<char*> Pointers(const std::vector<std::string>& words) {
   return pointers;
 }
 
-std::string FolderOf(const JobRecord& record, const std::string& attempt) {
-  if (record.spec.snapshot.empty()) return record.spec.workdir;
-  const std::string code = attempt + "/code";
-  return record.spec.workdir.empty() ? code : StrCat(code, "/", record.spec.workdir);
+}  // namespace
+
+std::string RankFolder(const JobSpec& spec, const std::string& attempt_folder) {
+  if (spec.snapshot.empty()) return spec.workdir;
+  const std::string code = attempt_folder + "/code";
+  return spec.workdir.empty() ? code : StrCat(code, "/", spec.workdir);
 }
 
-}  // namespace
+Result<std::vector<std::string>> RankVariables(const JobSpec& spec, const std::string& attempt_folder) {
+  auto blob = PosixFiles().Read(attempt_folder + "/environment");
+  if (!blob) {
+    return Fail(ErrorCode::kUnavailable, StrCat("job '", spec.id, "' has not come so far yet"),
+                "try again in a moment");
+  }
+  std::vector<std::string> variables = Split(*blob, '\0');
+  std::erase(variables, "");
+  return variables;
+}
 
 Result<ExecPlan> PlanExec(const JobRecord& record, std::vector<std::string> argv,
                           const std::string& terminal) {
@@ -33,17 +45,13 @@ Result<ExecPlan> PlanExec(const JobRecord& record, std::vector<std::string> argv
                 StrCat("job '", record.spec.id, "' is ", JobStateName(record.state), ", not running"),
                 IsFinal(record.state) ? StrCat("its folder is ", ShellQuote(record.dir)) : "");
   }
+  if (argv.empty()) argv = {LoginShell()};
   const std::string attempt = StrCat(record.dir, "/attempt-", record.attempt);
-  auto blob = PosixFiles().Read(attempt + "/environment");
-  if (!blob) {
-    return Fail(ErrorCode::kUnavailable, StrCat("job '", record.spec.id, "' has not come so far yet"),
-                "try again in a moment");
-  }
-  ExecPlan plan{
-      .program = {}, .argv = std::move(argv), .environment = {}, .folder = FolderOf(record, attempt)};
-  for (std::string& variable : Split(*blob, '\0')) {
-    if (!variable.empty()) plan.environment.push_back(std::move(variable));
-  }
+  OC_TRY(variables, RankVariables(record.spec, attempt));
+  ExecPlan plan{.program = {},
+                .argv = std::move(argv),
+                .environment = std::move(variables),
+                .folder = RankFolder(record.spec, attempt)};
   if (!terminal.empty()) {
     std::erase_if(plan.environment,
                   [](const std::string& variable) { return variable.starts_with("TERM="); });
@@ -56,7 +64,8 @@ Result<ExecPlan> PlanExec(const JobRecord& record, std::vector<std::string> argv
 }
 
 Error Become(const ExecPlan& plan) {
-  if (chdir(plan.folder.c_str()) != 0) return ErrnoError(errno, StrCat("cannot go to '", plan.folder, "'"));
+  if (!plan.folder.empty() && chdir(plan.folder.c_str()) != 0)
+    return ErrnoError(errno, StrCat("cannot go to '", plan.folder, "'"));
   execve(plan.program.c_str(), Pointers(plan.argv).data(), Pointers(plan.environment).data());
   return ErrnoError(errno, StrCat("cannot run '", plan.program, "'"));
 }

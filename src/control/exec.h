@@ -6,20 +6,22 @@
 #include <vector>
 
 #include "base/result.h"
+#include "clusters/cluster_sessions.h"
 #include "model/job_record.h"
 
 namespace overcap {
 
-struct ExecPlan {
-  std::string program;  // absolute
-  std::vector<std::string> argv;
-  std::vector<std::string> environment;
-  std::string folder;
-};
+using ExecPlan = Replacement;
 
-// kConflict when the job does not run now. `terminal` is the caller's TERM, "" for none.
+// On this machine. `argv` empty: the user's shell. kConflict when the job does not run now. `terminal` is the
+// caller's TERM, "" for none.
 Result<ExecPlan> PlanExec(const JobRecord& record, std::vector<std::string> argv,
                           const std::string& terminal);
+
+// The variables of rank 0 of an attempt; kUnavailable when it has not come so far.
+Result<std::vector<std::string>> RankVariables(const JobSpec& spec, const std::string& attempt_folder);
+// Where the ranks of that attempt start.
+std::string RankFolder(const JobSpec& spec, const std::string& attempt_folder);
 
 // Becomes that program; returns only when it cannot.
 Error Become(const ExecPlan& plan);

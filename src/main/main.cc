@@ -14,9 +14,11 @@
 #include "base/text.h"
 #include "cli/all_commands.h"
 #include "cli/cli.h"
+#include "control/hidden_commands.h"
 #include "control/open_cluster.h"
 #include "launch/local/node.h"
 #include "main/daemon_commands.h"
+#include "sys/own_program.h"
 #include "sys/user.h"
 
 namespace overcap {
@@ -26,12 +28,6 @@ namespace {
 std::string CurrentFolder() {
   const std::unique_ptr<char, void (*)(void*)> path(getcwd(nullptr, 0), std::free);
   return path ? path.get() : "";
-}
-
-std::string OwnFile() {
-  char path[4096];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  return {path, size > 0 ? static_cast<size_t>(size) : 0};
 }
 
 int Finish(const Result<int>& status, cli::Output& out) {
@@ -54,7 +50,7 @@ int RunCli(const std::vector<std::string>& words, cli::Output& out) {
   KernelRandom random;
   cli::World::Parts parts;
   parts.root = *root;
-  parts.binary = OwnFile();
+  parts.binary = OwnProgram();
   parts.folder = CurrentFolder();
   parts.user = UserName();
   parts.clock = &clock;
@@ -84,5 +80,6 @@ int main(int argc, char** argv) {
   overcap::cli::Output out(stdout, stderr, overcap::cli::DetectTerminal());
   if (!words.empty() && words[0] == "agent") return overcap::RunAgentProcess(words, out);
   if (words == std::vector<std::string>{"launch-node"}) return overcap::Finish(overcap::RunLaunchNode(), out);
+  if (const auto hidden = overcap::FindHiddenCommand(words)) return overcap::Finish(hidden(words), out);
   return overcap::RunCli(words, out);
 }

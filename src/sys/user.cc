@@ -21,6 +21,7 @@ namespace {
 struct UserRow {
   std::string name;
   std::string home;
+  std::string shell;
 };
 
 std::optional<UserRow> LookUp(uid_t uid) {
@@ -33,7 +34,7 @@ std::optional<UserRow> LookUp(uid_t uid) {
     buffer.resize(buffer.size() * 4);
   }
   if (error != 0 || found == nullptr) return std::nullopt;
-  return UserRow{row.pw_name, row.pw_dir};
+  return UserRow{row.pw_name, row.pw_dir, row.pw_shell};
 }
 
 // The variable without slashes at its end; empty when it is not set.
@@ -53,6 +54,12 @@ bool IsAbsolute(std::string_view path) {
 std::string UserName() {
   const auto row = LookUp(geteuid());
   return row && !row->name.empty() ? row->name : std::to_string(geteuid());
+}
+
+std::string LoginShell() {
+  const auto row = LookUp(geteuid());
+  const bool usable = row && IsAbsolute(row->shell) && access(row->shell.c_str(), X_OK) == 0;
+  return usable ? row->shell : "/bin/sh";
 }
 
 Result<std::string> HomeFolder() {

@@ -11,6 +11,9 @@ namespace overcap {
 // The name of the effective user; its number as text where the machine knows no name.
 std::string UserName();
 
+// The shell that the machine's user list names, when it can be run; else /bin/sh.
+std::string LoginShell();
+
 // $HOME, else what the machine's user list says. kUsage when neither gives an absolute path.
 Result<std::string> HomeFolder();
 

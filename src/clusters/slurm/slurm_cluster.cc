@@ -9,6 +9,7 @@
 #include "clusters/slurm/job_waiter.h"
 #include "clusters/slurm/node_kinds.h"
 #include "clusters/slurm/slurm_jobs.h"
+#include "clusters/slurm/slurm_sessions.h"
 #include "clusters/slurm/slurm_view.h"
 #include "sys/posix_files.h"
 #include "sys/user.h"
@@ -28,9 +29,14 @@ SlurmCluster::SlurmCluster(ClusterSettings settings)
 SlurmCluster::SlurmCluster(std::unique_ptr<SlurmContext> context)
     : context_(std::move(context)),
       jobs_(std::make_unique<SlurmJobs>(context_.get())),
-      view_(std::make_unique<SlurmView>(context_.get())) {}
+      view_(std::make_unique<SlurmView>(context_.get())),
+      sessions_(std::make_unique<SlurmSessions>(context_.get())) {}
 
 SlurmCluster::~SlurmCluster() = default;
+
+ClusterSessions* SlurmCluster::Sessions() {
+  return sessions_.get();
+}
 
 ClusterView* SlurmCluster::View() {
   return view_.get();

@@ -13,6 +13,7 @@
 namespace overcap {
 
 class SlurmJobs;
+class SlurmSessions;
 class SlurmView;
 
 // A cluster that Slurm drives, by Slurm's own programs; jobs are folders that all nodes see
@@ -38,6 +39,7 @@ class SlurmCluster : public Cluster {
   Result<bool> Wait(const std::vector<std::string>& ids, WaitUntil until, int64_t timeout_seconds) override;
   Result<std::vector<NodeInfo>> Nodes() override;
   ClusterView* View() override;
+  ClusterSessions* Sessions() override;
 
  private:
   // What a job waits for.
@@ -58,6 +60,7 @@ class SlurmCluster : public Cluster {
   std::unique_ptr<SlurmContext> context_;
   std::unique_ptr<SlurmJobs> jobs_;
   std::unique_ptr<SlurmView> view_;
+  std::unique_ptr<SlurmSessions> sessions_;
 };
 
 }  // namespace overcap

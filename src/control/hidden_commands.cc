@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/hidden_commands.h"
+
+#include "control/enter.h"
+#include "control/hold_allocation.h"
+#include "control/sshd_session.h"
+
+namespace overcap {
+
+HiddenCommand FindHiddenCommand(const std::vector<std::string>& words) {
+  if (words.empty()) return nullptr;
+  if (words[0] == "enter") return RunEnter;
+  if (words[0] == "enter-sshd") return RunEnterSshd;
+  if (words[0] == "hold-allocation") return RunHoldAllocation;
+  return nullptr;
+}
+
+}  // namespace overcap

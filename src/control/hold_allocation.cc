@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/hold_allocation.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <poll.h>
+#include <signal.h>
+
+#include "base/text.h"
+#include "control/allocations.h"
+#include "control/ssh_config_file.h"
+#include "sys/own_host_name.h"
+#include "sys/posix_files.h"
+#include "sys/signal_inbox.h"
+#include "sys/user.h"
+#include "sys/variables.h"
+
+namespace overcap {
+namespace {
+
+// How often it looks whether its entry is still there: another host may have written over it where locks do
+// not reach.
+constexpr int kLookMs = 30'000, kRetryMs = 2'000;
+
+bool IsOwn(const SshEntry& entry, const SshHost& host) {
+  return entry.name == host.name && entry.job == host.job && entry.attempt == host.attempt;
+}
+
+bool IsThere(const std::string& home, const SshHost& host) {
+  const std::vector<SshEntry> entries = ReadSshEntries(home);
+  return std::any_of(entries.begin(), entries.end(),
+                     [&](const SshEntry& entry) { return IsOwn(entry, host); });
+}
+
+// True: ssh knows the way. What keeps it from being written is told once, in the job's log.
+bool Announce(const std::string& home, const SshHost& host, std::string* told) {
+  if (IsThere(home, host)) return true;
+  const auto written = WriteSshHost(home, host);
+  if (!written && written.error().message != *told) {
+    *told = written.error().message;
+    fprintf(stderr, "overcap: no entry for ssh yet: %s\n", told->c_str());
+  }
+  return written.has_value();
+}
+
+bool ToldToEnd(SignalInbox* inbox) {
+  const std::vector<int> signals = inbox->Take();
+  return std::any_of(signals.begin(), signals.end(), [](int signal) { return signal != SIGUSR1; });
+}
+
+}  // namespace
+
+Result<int> RunHoldAllocation(const std::vector<std::string>& words) {
+  if (words.size() != 2) return Fail(ErrorCode::kUsage, "hold-allocation takes the file of an allocation");
+  OC_TRY(inbox, SignalInbox::Make({SIGTERM, SIGINT, SIGHUP, SIGUSR1}));
+  OC_TRY(text, PosixFiles().Read(words[1]));
+  OC_TRY(allocation, AllocationFromJson(text));
+  OC_TRY(home, HomeFolder());
+  const auto attempt = ParseInt(Variables::OfThisProcess().Get("OVERCAP_ATTEMPT"));
+  const SshHost host =
+      SshHostOf(allocation, words[1], OwnHostName(), attempt ? static_cast<int>(*attempt) : 1);
+  printf("allocation '%s' is held on %s\n", host.name.c_str(), host.node.c_str());
+  fflush(stdout);
+  std::string told;
+  while (true) {
+    const bool there = Announce(home, host, &told);
+    pollfd waits{inbox.PollFd(), POLLIN, 0};
+    poll(&waits, 1, there ? kLookMs : kRetryMs);
+    if (ToldToEnd(&inbox)) break;
+  }
+  OC_TRY_VOID(RemoveSshHosts(home, [&](const SshEntry& entry) { return IsOwn(entry, host); }));
+  return 0;
+}
+
+}  // namespace overcap

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a program that takes over the terminal, and stays beside it: to say why it waits, and what its
+// messages mean.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "clusters/cluster_sessions.h"
+
+namespace overcap {
+
+struct TerminalRun {
+  int exit_status = 0;       // its own; 128 + signal
+  bool interrupted = false;  // by Ctrl-C, before it had taken over the terminal
+};
+
+struct TerminalWatch {
+  std::function<bool(std::string_view line)> is_chatter =
+      {};                                 // lines of its stderr to leave out; may be empty
+  std::function<void()> waiting = {};     // every second until it takes over; may be empty
+  std::function<void()> taken_over = {};  // once; may be empty
+};
+
+// Until the program ends. Its keys, window size and signals are the terminal's own; TERM and HUP to this
+// process are passed on, and what does not end then is killed.
+Result<TerminalRun> RunOnTerminal(const Replacement& plan, const TerminalWatch& watch);
+
+// Splits what a program writes to stderr into lines and drops chatter; what is not ended yet stays inside.
+class StderrFilter {
+ public:
+  explicit StderrFilter(std::function<bool(std::string_view line)> is_chatter)
+      : is_chatter_(std::move(is_chatter)) {}
+  std::string Take(std::string_view bytes);
+  std::string Finish();  // the rest
+
+ private:
+  std::string Passed(std::string_view line) const;
+  std::function<bool(std::string_view line)> is_chatter_;
+  std::string open_;
+};
+
+}  // namespace overcap
