@@ -61,7 +61,7 @@ class ArrayJudge {
   }
 
   void EndTask(Ending ending, int64_t ended_us, Task* task) {
-    task->ending = FinalEnding(std::move(ending));
+    task->ending = FinalEnding(CancelledEnding(evidence_, std::move(ending), ended_us));
     task->state = task->ending.state;
     task->ended_us = ended_us;
   }

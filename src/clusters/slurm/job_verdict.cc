@@ -2,6 +2,7 @@
 #include "clusters/slurm/job_verdict.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -67,7 +68,8 @@ class PlainJudge {
   // An end that nothing follows. A preempted one may be followed by Slurm itself.
   bool ByReport() {
     if (!report().end || Requeued() || report().end->state == JobState::kPreempted) return false;
-    TakeEnding(*report().end, report().ended_us, &verdict_.record);
+    TakeEnding(CancelledEnding(evidence_, *report().end, report().ended_us), report().ended_us,
+               &verdict_.record);
     return true;
   }
 
@@ -131,9 +133,8 @@ class PlainJudge {
       ending = *report().end;
       if (Requeued()) ending.reason += StrCat(ending.reason.empty() ? "" : "; ", "was not started again");
     }
-    if (ending.state == JobState::kCancelled && evidence_.cancel && !evidence_.cancel->reason.empty())
-      ending.reason = evidence_.cancel->reason;
-    TakeEnding(std::move(ending), end_us > 0 ? end_us : now_us_, &record);
+    end_us = std::max(end_us > 0 ? end_us : now_us_, evidence_.spec.submitted_us);
+    TakeEnding(CancelledEnding(evidence_, std::move(ending), end_us), end_us, &record);
   }
 
   bool ByAge() {
@@ -244,6 +245,16 @@ bool IsYoung(const JobEvidence& evidence, const SlurmSight& sight, int64_t now_u
   const int64_t sent_us = evidence.handle ? std::max(evidence.handle->at_us, evidence.spec.submitted_us)
                                           : evidence.spec.submitted_us + kUnansweredUs;
   return sent_us >= sight.taken_us || (!evidence.handle && now_us < sent_us);
+}
+
+Ending CancelledEnding(const JobEvidence& evidence, Ending ending, int64_t ended_us) {
+  if (!evidence.cancel) return ending;
+  // Slurm's signals reach ranks before their agent knows why, and are whole seconds by its clock.
+  const bool killed = ending.signal == SIGTERM || ending.signal == SIGKILL;
+  if (ending.state == JobState::kFailed && killed && ended_us + kSecond >= evidence.cancel->at_us)
+    ending.state = JobState::kCancelled, ending.reason.clear();
+  if (ending.state == JobState::kCancelled && ending.reason.empty()) ending.reason = evidence.cancel->reason;
+  return ending;
 }
 
 Ending FinalEnding(Ending ending) {

@@ -41,6 +41,8 @@ bool ReportBegan(const AttemptReport& report);
 bool ReportLives(const AttemptReport& report, int64_t now_us);  // began, has not ended, is not silent
 // Sent after the queue was read, or so lately that Slurm may not have it yet.
 bool IsYoung(const JobEvidence& evidence, const SlurmSight& sight, int64_t now_us);
+// How it ended, after somebody wished its end.
+Ending CancelledEnding(const JobEvidence& evidence, Ending ending, int64_t ended_us);
 // What is final in a record can only be what IsFinal() says.
 Ending FinalEnding(Ending ending);
 Verdict JudgeArray(const JobEvidence& evidence, const SlurmSight& sight, int64_t now_us);

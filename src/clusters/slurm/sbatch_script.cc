@@ -11,17 +11,27 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kMib = 1 << 20;
-constexpr size_t kLongestName = 200;
+constexpr size_t kLongestName = 200, kMostNameWords = 4;
 constexpr int kLongestWarning = 65535;  // Slurm keeps it in 16 bits
 
 bool IsControl(unsigned char c) {
   return c < ' ' || c == 0x7F;
 }
 
+// "python train.py" of "python train.py --token=...": everybody sees a job's name, so nothing of its options.
+std::string FirstWords(const std::vector<std::string>& command) {
+  std::vector<std::string> words;
+  for (const std::string& word : command) {
+    if (words.size() == kMostNameWords || word.starts_with('-') || word.find('=') != std::string::npos) break;
+    words.push_back(word);
+  }
+  return ShellJoin(words);
+}
+
 // Lists of many jobs are made from the queue alone, so a job without a name is called what it does. Slurm
 // takes any byte, but a newline in a name breaks everybody's squeue.
 std::string JobName(const JobSpec& spec) {
-  std::string name = spec.name.empty() ? ShellJoin(spec.command) : spec.name;
+  std::string name = spec.name.empty() ? FirstWords(spec.command) : spec.name;
   if (name.empty()) name = spec.id;
   if (name.size() > kLongestName) {
     size_t end = kLongestName;

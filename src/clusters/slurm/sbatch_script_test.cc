@@ -119,8 +119,10 @@ TEST(SbatchScript, AHostileNameStaysOneWordOnOneLine) {
   EXPECT_TRUE(Has(Argv(request), "--job-name=" + std::string(199, 'x')));
   request.spec.name = "";
   EXPECT_TRUE(Has(Argv(request), "--job-name=python train.py"));
-  request.spec.command = {"python", "-c", "import x\nx.run()"};
-  EXPECT_TRUE(Has(Argv(request), "--job-name=python -c 'import x x.run()'"));
+  request.spec.command = {"/opt/my tool", "fit", "--token=secret"};
+  EXPECT_TRUE(Has(Argv(request), "--job-name='/opt/my tool' fit"));
+  request.spec.command = {"TOKEN=secret"};
+  EXPECT_TRUE(Has(Argv(request), "--job-name=20261115-0001"));
 }
 
 TEST(SbatchScript, ANodeCanBeNamed) {
