@@ -83,6 +83,12 @@ class Cluster {
   // Many at once, in the order of `ids`; kNotFound names the first unknown one. A status word that the
   // implementation does not know is kUnknown with raw_state set, never an error.
   virtual Result<std::vector<JobRecord>> Query(const std::vector<std::string>& ids) = 0;
+  // The same for those who look again and again: content with what is `max_age_us` old, where asking costs.
+  virtual Result<std::vector<JobRecord>> QueryRecent(const std::vector<std::string>& ids,
+                                                     int64_t max_age_us) {
+    (void)max_age_us;
+    return Query(ids);
+  }
   // In the order of submission.
   virtual Result<std::vector<JobRecord>> List(const JobFilter& filter) = 0;
   // Whole ids for suffixes, whole ids and "last"; kConflict lists candidates, kNotFound suggests the nearest.

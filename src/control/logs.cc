@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "clusters/cluster_view.h"
 #include "control/array_tasks.h"
 #include "control/log_file.h"
 
@@ -92,7 +93,7 @@ Result<void> Drain(std::deque<LogStream>& streams, const LogSink& sink) {
 }
 
 Result<JobRecord> QueryOne(Cluster& cluster, const std::string& id) {
-  OC_TRY(records, cluster.Query({id}));
+  OC_TRY(records, cluster.QueryRecent({id}, kWatchAgeUs));
   return std::move(records.front());
 }
 

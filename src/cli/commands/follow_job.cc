@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/commands/job_words.h"
 #include "control/job_exit_status.h"
+#include "control/look.h"
 
 namespace overcap::cli {
 namespace {
@@ -82,7 +83,7 @@ Result<bool> WaitForAll(World& world, Cluster& cluster, const std::vector<std::s
       world.out().ClearProgress();
       return done;
     }
-    OC_TRY(records, cluster.Query(ids));
+    OC_TRY(records, cluster.QueryRecent(ids, kWatchAgeUs));
     ShowProgress(world, records);
   }
 }

@@ -105,13 +105,21 @@ ListDetail DetailFor(const Output& out) {
   return out.quiet() ? ListDetail::kStored : ListDetail::kTable;
 }
 
+// Of jobs whose cluster could not be asked: told once, with the age of what is shown.
+std::string StaleLine(const std::vector<JobRecord>& records) {
+  for (const JobRecord& record : records) {
+    if (!record.stale.empty()) return StrCat("not new: ", ToUtf8(record.stale), "\n");
+  }
+  return {};
+}
+
 Result<std::string> Frame(World& world, Cluster& cluster, const JobFilter& filter, int width, bool color) {
   OC_TRY(records, cluster.List(filter));
   if (world.out().json()) return RecordsJson(world, records) + "\n";
   if (world.out().quiet()) return IdsText(records);
   if (records.empty()) return std::string();
   FindReasons(cluster, records);
-  return TableText(world, records, width, color);
+  return TableText(world, records, width, color) + StaleLine(records);
 }
 
 Result<int> WatchJobs(World& world, Cluster& cluster, JobFilter filter) {

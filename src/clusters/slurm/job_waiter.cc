@@ -6,11 +6,13 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "clusters/cluster_view.h"
+
 namespace overcap {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000;
-constexpr int64_t kQueueUs = 10 * kSecond;  // between two readings of the queue
+constexpr int64_t kQueueUs = kWatchAgeUs;  // between two readings of the queue
 constexpr int64_t kPauseUs = 40'000, kNetworkPauseUs = 400'000, kLongestPauseUs = 2 * kSecond;
 constexpr int64_t kFirstLookUs = 200'000, kLongestLookUs = 5 * kSecond;
 constexpr size_t kMostLooks = 4;            // jobs at which the controller is asked to look by itself

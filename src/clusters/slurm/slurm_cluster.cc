@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::chrono::seconds kActTime{30};
 constexpr size_t kMostAtOnce = 500;  // ids in one call
-constexpr int64_t kNodesAgeUs = 10'000'000;
+constexpr int64_t kNodesAgeUs = kWatchAgeUs;
 
 }  // namespace
 
@@ -146,6 +146,11 @@ Result<JobRecord> SlurmCluster::NeverStarted(const JobSpec& spec, const SbatchPl
 
 Result<std::vector<JobRecord>> SlurmCluster::Query(const std::vector<std::string>& ids) {
   return jobs_->Query(ids, 0);
+}
+
+Result<std::vector<JobRecord>> SlurmCluster::QueryRecent(const std::vector<std::string>& ids,
+                                                         int64_t max_age_us) {
+  return jobs_->Query(ids, max_age_us);
 }
 
 Result<std::vector<JobRecord>> SlurmCluster::List(const JobFilter& filter) {

@@ -30,6 +30,8 @@ class SlurmCluster : public Cluster {
   Result<SubmitPlan> Plan(const JobSpec& spec) override;
   Result<JobRecord> Submit(const SubmitPlan& plan) override;
   Result<std::vector<JobRecord>> Query(const std::vector<std::string>& ids) override;
+  Result<std::vector<JobRecord>> QueryRecent(const std::vector<std::string>& ids,
+                                             int64_t max_age_us) override;
   Result<std::vector<JobRecord>> List(const JobFilter& filter) override;
   Result<std::vector<std::string>> Resolve(const std::vector<std::string>& refs) override;
   Result<void> Cancel(const std::vector<std::string>& ids, const std::string& reason) override;

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "clusters/cluster_view.h"
 #include "clusters/slurm/slurm_jobs.h"
 #include "model/job_id.h"
 #include "model/job_ref.h"
@@ -15,7 +16,6 @@ namespace {
 
 constexpr size_t kEndedShown = 20;
 constexpr size_t kWaitingRead = 50;  // so many jobs that wait are read from their folders for a table
-constexpr int64_t kWatchAgeUs = 10'000'000;
 
 bool Matches(const JobRecord& job, const JobFilter& filter) {
   if (!filter.user.empty() && job.spec.user != filter.user) return false;
