@@ -6,12 +6,38 @@
 namespace overcap::cli {
 namespace {
 
+// clang-format off: one line each
 constexpr const Command* kCommands[] = {
-    &kSubmit, &kLaunch,     &kLaunches, &kRank,         &kEnv,        &kQuery,      &kLs,        &kLogs,
-    &kWait,   &kAbort,      &kResubmit, &kHold,         &kRelease,    &kExec,       &kRm,        &kGc,
-    &kInit,   &kConfigShow, &kDoctor,   &kDaemonStatus, &kDaemonStop, &kCompletion, &kShellInit,
-    &kUsage,  &kNodes,      &kWhy,
+    &kSubmit,
+    &kLaunch,
+    &kLaunches,
+    &kRank,
+    &kEnv,
+    &kQuery,
+    &kLs,
+    &kLogs,
+    &kWait,
+    &kAbort,
+    &kResubmit,
+    &kHold,
+    &kRelease,
+    &kExec,
+    &kRm,
+    &kGc,
+    &kInit,
+    &kClusterList,
+    &kClusterCheck,
+    &kConfigShow,
+    &kDoctor,
+    &kDaemonStatus,
+    &kDaemonStop,
+    &kCompletion,
+    &kShellInit,
+    &kUsage,
+    &kNodes,
+    &kWhy,
 };
+// clang-format on
 
 }  // namespace
 

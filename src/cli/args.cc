@@ -24,15 +24,20 @@ bool LooksLikeFlag(std::string_view word) {
   return word.size() > 1 && word[0] == '-';
 }
 
-// The flag that `name` ("--gpus", "-n") means for `command` (nullptr: only global ones), or nullptr.
-const Flag* FindFlag(const Command* command, std::string_view name) {
+enum class FlagPlace { kBeforeVerb, kAfterVerb };
+
+// The flag that `name` ("--gpus", "-n") means for `command` (nullptr: only global ones), or nullptr. A short
+// name that a command has taken for itself is its own behind the verb, and everybody's before it:
+// `overcap -c sky shell -c 4`.
+const Flag* FindFlag(const Command* command, std::string_view name, FlagPlace place) {
   const auto named = [&](const Flag& flag) { return flag.name == name || flag.short_name == name; };
-  if (command != nullptr) {
+  const auto global = std::ranges::find_if(kGlobalFlags, named);
+  const bool is_global = global != std::end(kGlobalFlags);
+  if (command != nullptr && !(is_global && place == FlagPlace::kBeforeVerb)) {
     const auto own = std::ranges::find_if(command->flags, named);
     if (own != command->flags.end()) return &*own;
   }
-  const auto global = std::ranges::find_if(kGlobalFlags, named);
-  return global != std::end(kGlobalFlags) ? &*global : nullptr;
+  return is_global ? &*global : nullptr;
 }
 
 // "--gpus=8" -> {"--gpus", "8"}; "-n8" -> {"-n", "8"}.
@@ -95,6 +100,7 @@ class LineReader {
   std::span<const std::string> words_;
   const Command* command_;
   size_t at_ = 0;
+  FlagPlace place_ = FlagPlace::kBeforeVerb;  // of the word at `at_`
   ParsedLine line_;
 };
 
@@ -104,6 +110,7 @@ Result<ParsedLine> LineReader::Read(size_t name_words) {
   while (at_ < words_.size()) {
     const std::string& word = words_[at_];
     const bool in_name = name_words > 0;
+    place_ = in_name ? FlagPlace::kBeforeVerb : FlagPlace::kAfterVerb;
     if (word == "--" && !in_name) {
       out.insert(out.end(), words_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, words_.end());
       break;
@@ -132,7 +139,7 @@ Result<void> LineReader::ReadFlag() {
   const FlagWord word = TakeApart(typed);
   if (!typed.starts_with("--") && typed.size() > 2 && !MeantFlag(command_, typed).empty())
     return UnknownFlag(command_, typed);  // "-np": no -n with a strange number
-  const Flag* flag = FindFlag(command_, word.name);
+  const Flag* flag = FindFlag(command_, word.name, place_);
   if (flag == nullptr) return UnknownFlag(command_, word.name);
   const bool is_long = word.name.size() > 2;
   if (flag->value.empty() && word.rest && !is_long)
@@ -158,7 +165,7 @@ Result<void> LineReader::ReadFlag() {
 Result<void> LineReader::ReadShortSwitches(std::string_view letters) {
   for (const char letter : letters) {
     const std::string name = {'-', letter};
-    const Flag* flag = FindFlag(command_, name);
+    const Flag* flag = FindFlag(command_, name, place_);
     if (flag == nullptr) return UnknownFlag(command_, name);
     if (!flag->value.empty()) {
       return Fail(ErrorCode::kUsage,
@@ -227,7 +234,7 @@ NameMatch MatchName(std::span<const std::string> words, const Command& command, 
   for (size_t i = 0; i < words.size(); ++i) {
     if (LooksLikeFlag(words[i])) {
       const FlagWord word = TakeApart(words[i]);
-      const Flag* flag = FindFlag(&command, word.name);
+      const Flag* flag = FindFlag(&command, word.name, FlagPlace::kBeforeVerb);
       if (flag == nullptr) return {};
       if (!flag->value.empty() && !word.rest) ++i;
       continue;
@@ -251,7 +258,7 @@ std::vector<std::string> PlainWords(std::span<const std::string> words,
     }
     const FlagWord word = TakeApart(words[i]);
     const auto takes_value = [&](const Command* command) {
-      const Flag* flag = FindFlag(command, word.name);
+      const Flag* flag = FindFlag(command, word.name, FlagPlace::kAfterVerb);
       return flag != nullptr && !flag->value.empty();
     };
     if (!word.rest && std::ranges::any_of(commands, takes_value)) ++i;

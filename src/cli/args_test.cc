@@ -14,7 +14,8 @@ constexpr Flag kSubmitFlags[] = {{"--gpus", "-n", "GPUS", "how many"},
                                  {"--no-requeue", "", "", "do not"}};
 constexpr Flag kLogsFlags[] = {
     {"--follow", "-f", "", "go on"}, {"--all", "-a", "", "all"}, {"--tail", "-t", "N", "last lines"}};
-constexpr Flag kGcFlags[] = {{"--file", "-f", "FILE", "another -f, with a value"}};
+constexpr Flag kGcFlags[] = {{"--file", "-f", "FILE", "another -f, with a value"},
+                             {"--cpus", "-c", "N", "a -c of its own"}};
 constexpr std::string_view kLogsAliases[] = {"l"};
 constexpr FlagSynonym kSubmitSynonyms[] = {{"-np", "-n"}, {"--cards", "--gpus"}};
 constinit const Command kSubmit = {.name = "submit",
@@ -58,6 +59,10 @@ TEST(Args, LinesAreUnderstoodAsTheTableSays) {
       {{"submit", "--gpus", "8", "train.py"}, "submit --gpus=8 <train.py>"},
       {{"submit", "--env", "A=1", "--env=B=2", "x"}, "submit --env=A=1 --env=B=2 <x>"},
       {{"submit", "--env=", "x"}, "submit --env= <x>"},
+      {{"-c", "sky", "submit", "x"}, "submit --cluster=sky <x>"},
+      {{"submit", "-c", "sky", "x"}, "submit --cluster=sky <x>"},
+      {{"-csky", "gc", "-c", "4"}, "gc --cluster=sky --cpus=4"},
+      {{"gc", "-c4", "--cluster", "sky"}, "gc --cpus=4 --cluster=sky"},
       {{"submit", "x", "-n", "8", "--json", "--help", "--", "y  z", ""},
        "submit <x> <-n> <8> <--json> <--help> <--> <y  z> <>"},
       {{"submit", "--", "-n", "--", "x"}, "submit <-n> <--> <x>"},

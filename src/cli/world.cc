@@ -2,6 +2,7 @@
 #include "cli/world.h"
 
 #include "base/text.h"
+#include "control/open_cluster.h"
 
 namespace overcap::cli {
 
@@ -14,6 +15,10 @@ Result<void> World::LoadConfig() {
 Result<std::string> World::Folder() const {
   if (!parts_.folder.empty()) return parts_.folder;
   return Fail(ErrorCode::kUsage, "the current folder does not exist any more", "cd to one that does");
+}
+
+Result<std::string> World::ClusterFolder() const {
+  return ClusterRoot(cluster_name(), config_, parts_.root);
 }
 
 Result<Cluster*> World::GetCluster(std::string_view name) {

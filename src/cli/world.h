@@ -65,6 +65,8 @@ class World {
   // configuration.
   Result<Cluster*> GetCluster(std::string_view name = {});
   void UseCluster(std::string name) { cluster_name_ = std::move(name); }
+  // Where the jobs and the store of that cluster stand: its folder, else root().
+  Result<std::string> ClusterFolder() const;
   // The name that GetCluster("") would take.
   const std::string& cluster_name() const { return cluster_name_.empty() ? config_.cluster : cluster_name_; }
 

@@ -22,6 +22,7 @@ struct SchedulerSettings {
   bool gpu_type_as_constraint = false;
   int64_t max_time_seconds = 0;  // limits of this cluster for jobs of this user; 0: none
   int max_gpus = 0;
+  bool operator==(const SchedulerSettings&) const = default;
 };
 
 struct ClusterSettings {

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "control/config_schema.h"
+#include "control/implied_clusters.h"
 
 namespace overcap {
 namespace {
@@ -81,6 +83,7 @@ Result<void> CheckDefaultCluster(const Config& config) {
 ConfigPlaces DefaultConfigPlaces(std::string folder) {
   ConfigPlaces places;
   places.folder = std::move(folder);
+  places.variables = Variables::OfThisProcess();
   places.named_file = EnvOr("OVERCAP_CONFIG", "");
   const std::string home = EnvOr("HOME", "");
   const std::string base = EnvOr("XDG_CONFIG_HOME", home.empty() ? "" : home + "/.config");
@@ -120,8 +123,37 @@ Result<Config> LoadConfig(const ConfigPlaces& places) {
     }
     config.files.push_back(file);
   }
+  OC_TRY_VOID(CheckClusterSettings(config));
+  AddImpliedClusters(places.variables, &config);
   if (!files.empty()) OC_TRY_VOID(CheckDefaultCluster(config));
   return config;
+}
+
+JobDefaults DefaultsFor(const Config& config, const std::string& cluster) {
+  JobDefaults defaults = config.defaults;
+  const auto found = config.clusters.find(cluster);
+  if (found == config.clusters.end()) return defaults;
+  const JobDefaults& own = found->second.defaults;
+  const auto take = [&](std::string_view key, auto member) {
+    if (config.settings.contains(StrCat("clusters.", cluster, ".defaults.", key)))
+      defaults.*member = own.*member;
+  };
+  take("gpus", &JobDefaults::gpus);
+  take("cpus", &JobDefaults::cpus);
+  take("mem", &JobDefaults::mem_bytes);
+  take("time", &JobDefaults::time_seconds);
+  take("ranks_per_node", &JobDefaults::ranks_per_node);
+  take("requeue", &JobDefaults::requeue);
+  take("requeue_on_timeout", &JobDefaults::requeue_on_timeout);
+  take("warn", &JobDefaults::warn_seconds);
+  take("max_restarts", &JobDefaults::max_restarts);
+  return defaults;
+}
+
+Config ConfigFor(const Config& config, const std::string& cluster) {
+  Config own = config;
+  own.defaults = DefaultsFor(config, cluster);
+  return own;
 }
 
 }  // namespace overcap

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "clusters/cluster_settings.h"
+#include "sys/variables.h"
 
 namespace overcap {
 
@@ -21,12 +23,34 @@ struct GpuDeclaration {
   bool operator==(const GpuDeclaration&) const = default;
 };
 
+// Of defaults.gpus: one where the machine has any.
+constexpr int kGpusByMachine = -1;
+
+// What `submit` takes when a flag is not given.
+struct JobDefaults {
+  int gpus = kGpusByMachine;
+  int cpus = 0;              // 0: the share of its GPUs, without GPUs one per rank
+  int64_t mem_bytes = 0;     // 0: not limited
+  int64_t time_seconds = 0;  // 0: no limit
+  int ranks_per_node = 0;    // 0: one per GPU of a node, one without GPUs
+  bool requeue = false;
+  bool requeue_on_timeout = false;
+  int64_t warn_seconds = 0;  // of jobs that are requeued; 0: no warning
+  int max_restarts = 0;
+  bool operator==(const JobDefaults&) const = default;
+};
+
 struct ClusterConfig {
   std::string driver = "local";
   // What is declared takes the place of what is detected.
   std::optional<std::vector<GpuDeclaration>> gpus;
   int cpus = 0;           // 0: detected
   int64_t mem_bytes = 0;  // 0: detected
+  // Of clusters with a scheduler of their own. Folders are as they were written (expand_folder.h).
+  std::string folder;  // where jobs and store stand; "": under the usual root
+  SchedulerSettings scheduler;
+  JobDefaults defaults;  // those that Config::settings names count, over Config::defaults
+  bool implied = false;  // no file names it: its scheduler's programs are at hand
   bool operator==(const ClusterConfig&) const = default;
 };
 
@@ -37,23 +61,11 @@ struct ConfigSetting {
   int line = 0;
 };
 
-// Of defaults.gpus: one where the machine has any.
-constexpr int kGpusByMachine = -1;
-
 struct Config {
   std::string cluster = "local";  // cluster: where jobs go without --cluster
   std::map<std::string, ClusterConfig> clusters = {{"local", {}}};  // clusters.<name>
 
-  // defaults: what `submit` takes when a flag is not given
-  struct Defaults {
-    int gpus = kGpusByMachine;
-    int cpus = 0;              // 0: the share of its GPUs, without GPUs one per rank
-    int64_t mem_bytes = 0;     // 0: not limited
-    int64_t time_seconds = 0;  // 0: no limit
-    int ranks_per_node = 0;    // 0: one per GPU of a node, one without GPUs
-    bool requeue = false;
-    int max_restarts = 0;
-  } defaults;
+  JobDefaults defaults;  // defaults
 
   // code: a captured folder larger than that brings a warning
   struct Code {
@@ -82,12 +94,18 @@ struct ConfigPlaces {
   std::string named_file;  // --config or $OVERCAP_CONFIG: in the place of that one; must exist
   std::string user_file;   // ~/.config/overcap/overcap.yaml
   std::string system_file = "/etc/overcap/overcap.yaml";
+  Variables variables;  // say which clusters are there by themselves (implied_clusters.h); empty: none
 };
 // From $OVERCAP_CONFIG, $XDG_CONFIG_HOME and $HOME.
 ConfigPlaces DefaultConfigPlaces(std::string folder);
 
 // The files that exist, nearest first. kNotFound when the named one does not.
 Result<std::vector<std::string>> FindConfigFiles(const ConfigPlaces& places);
+
+// What `submit` takes on that cluster: its own defaults over those for all.
+JobDefaults DefaultsFor(const Config& config, const std::string& cluster);
+// The same configuration with these as its defaults.
+Config ConfigFor(const Config& config, const std::string& cluster);
 
 // Reads and merges them: a key of a nearer file wins. kUsage "overcap.yaml:3: ..." for whatever is wrong in
 // one of them; never throws. Without any file it costs a few stat calls.

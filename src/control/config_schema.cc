@@ -15,6 +15,10 @@ constexpr int64_t kMillion = 1'000'000;
 constexpr int64_t kMost = int64_t{9'000'000'000'000'000'000};
 constexpr int64_t kHundredYears = int64_t{100} * 365 * 86400;
 
+constexpr ConfigScope kMachine = ConfigScope::kMachine, kSched = ConfigScope::kScheduler;
+
+constexpr std::string_view kOwnDefaults = "clusters.*.defaults.";
+
 #define OC_FIELD(expression) [](Config& c, const std::string&) -> ConfigField { return &c.expression; }
 #define OC_CLUSTER_FIELD(member) \
   [](Config& c, const std::string& name) -> ConfigField { return &c.clusters[name].member; }
@@ -23,15 +27,39 @@ constexpr int64_t kHundredYears = int64_t{100} * 365 * 86400;
 constexpr ConfigKey kKeys[] = {
     {"cluster", ConfigType::kName, 0, 0, "the cluster that is used without --cluster", OC_FIELD(cluster)},
     {"clusters.*.driver", ConfigType::kDriver, 0, 0, "what kind of cluster it is", OC_CLUSTER_FIELD(driver)},
-    {"clusters.*.gpus", ConfigType::kGpus, 0, 0, "GPUs in the place of those detected: a list of {type, count, memory}", OC_CLUSTER_FIELD(gpus)},
-    {"clusters.*.cpus", ConfigType::kCount, 0, kMillion, "CPUs for jobs; 0: as many as detected", OC_CLUSTER_FIELD(cpus), 0, "detected"},
-    {"clusters.*.mem", ConfigType::kBytes, 0, kMost, "memory for jobs; none: as much as detected", OC_CLUSTER_FIELD(mem_bytes), 0, "detected"},
+    {"clusters.*.gpus", ConfigType::kGpus, 0, 0, "GPUs in the place of those detected: a list of {type, count, memory}", OC_CLUSTER_FIELD(gpus), 0, {}, kMachine},
+    {"clusters.*.cpus", ConfigType::kCount, 0, kMillion, "CPUs for jobs; 0: as many as detected", OC_CLUSTER_FIELD(cpus), 0, "detected", kMachine},
+    {"clusters.*.mem", ConfigType::kBytes, 0, kMost, "memory for jobs; none: as much as detected", OC_CLUSTER_FIELD(mem_bytes), 0, "detected", kMachine},
+    {"clusters.*.partition", ConfigType::kNames, 0, 0, "partitions of jobs without --partition; the first that can start one takes it", OC_CLUSTER_FIELD(scheduler.partitions), 0, "the cluster's own", kSched},
+    {"clusters.*.account", ConfigType::kText, 0, 0, "the account of jobs without --account", OC_CLUSTER_FIELD(scheduler.account), 0, "the user's own", kSched},
+    {"clusters.*.qos", ConfigType::kText, 0, 0, "the QOS of jobs without --qos", OC_CLUSTER_FIELD(scheduler.qos), 0, "the account's own", kSched},
+    {"clusters.*.constraint", ConfigType::kText, 0, 0, "features that the nodes of all jobs must have", OC_CLUSTER_FIELD(scheduler.constraint), 0, "none", kSched},
+    {"clusters.*.reservation", ConfigType::kText, 0, 0, "the reservation in which jobs run", OC_CLUSTER_FIELD(scheduler.reservation), 0, "none", kSched},
+    {"clusters.*.args", ConfigType::kWords, 0, 0, "more words for the submit program", OC_CLUSTER_FIELD(scheduler.args), 0, "none", kSched},
+    {"clusters.*.programs", ConfigType::kFolder, 0, 0, "the folder of the scheduler's programs", OC_CLUSTER_FIELD(scheduler.programs), 0, "on PATH", kSched},
+    {"clusters.*.folder", ConfigType::kFolder, 0, 0, "where jobs and code stand, on a file system that all nodes see", OC_CLUSTER_FIELD(folder), 0, "OVERCAP_HOME", kSched},
+    {"clusters.*.mirror", ConfigType::kFolder, 0, 0, "a folder in which users share what they read of the scheduler", OC_CLUSTER_FIELD(scheduler.mirror_folder), 0, "none", kSched},
+    {"clusters.*.overcap_partitions", ConfigType::kNames, 0, 0, "partitions over the cap, whose jobs can be preempted", OC_CLUSTER_FIELD(scheduler.overcap_partitions), 0, "by name and preemption", kSched},
+    {"clusters.*.gpu_type_as_constraint", ConfigType::kSwitch, 0, 0, "ask for GPU types by node features, not by gres", OC_CLUSTER_FIELD(scheduler.gpu_type_as_constraint), 0, {}, kSched},
+    {"clusters.*.max_time", ConfigType::kDuration, 0, kHundredYears, "longest time limit of a job; none: no limit", OC_CLUSTER_FIELD(scheduler.max_time_seconds), 0, {}, kSched},
+    {"clusters.*.max_gpus", ConfigType::kCount, 0, kMillion, "most GPUs of a job; 0: no limit", OC_CLUSTER_FIELD(scheduler.max_gpus), 0, "no limit", kSched},
+    {"clusters.*.defaults.gpus", ConfigType::kCount, 0, kMillion, "defaults.gpus of its jobs", OC_CLUSTER_FIELD(defaults.gpus)},
+    {"clusters.*.defaults.cpus", ConfigType::kCount, 0, kMillion, "defaults.cpus of its jobs", OC_CLUSTER_FIELD(defaults.cpus)},
+    {"clusters.*.defaults.mem", ConfigType::kBytes, 0, kMost, "defaults.mem of its jobs", OC_CLUSTER_FIELD(defaults.mem_bytes)},
+    {"clusters.*.defaults.time", ConfigType::kDuration, 0, kHundredYears, "defaults.time of its jobs", OC_CLUSTER_FIELD(defaults.time_seconds)},
+    {"clusters.*.defaults.ranks_per_node", ConfigType::kCount, 0, kMillion, "defaults.ranks_per_node of its jobs", OC_CLUSTER_FIELD(defaults.ranks_per_node)},
+    {"clusters.*.defaults.requeue", ConfigType::kSwitch, 0, 0, "defaults.requeue of its jobs", OC_CLUSTER_FIELD(defaults.requeue)},
+    {"clusters.*.defaults.requeue_on_timeout", ConfigType::kSwitch, 0, 0, "defaults.requeue_on_timeout of its jobs", OC_CLUSTER_FIELD(defaults.requeue_on_timeout)},
+    {"clusters.*.defaults.warn", ConfigType::kDuration, 0, 65535, "defaults.warn of its jobs", OC_CLUSTER_FIELD(defaults.warn_seconds)},
+    {"clusters.*.defaults.max_restarts", ConfigType::kCount, 0, kMillion, "defaults.max_restarts of its jobs", OC_CLUSTER_FIELD(defaults.max_restarts)},
     {"defaults.gpus", ConfigType::kCount, 0, kMillion, "GPUs of a job without -n", OC_FIELD(defaults.gpus), kGpusByMachine, "1 where there are GPUs"},
     {"defaults.cpus", ConfigType::kCount, 0, kMillion, "CPUs per node of a job without --cpus; 0: the share of its GPUs, without GPUs one per rank", OC_FIELD(defaults.cpus), 0, "share"},
     {"defaults.mem", ConfigType::kBytes, 0, kMost, "memory per node of a job without --mem; none: no limit", OC_FIELD(defaults.mem_bytes)},
     {"defaults.time", ConfigType::kDuration, 0, kHundredYears, "time limit of a job without --time; none: no limit", OC_FIELD(defaults.time_seconds)},
     {"defaults.ranks_per_node", ConfigType::kCount, 0, kMillion, "ranks per node; 0: one per GPU, one without GPUs", OC_FIELD(defaults.ranks_per_node), 0, "one per GPU"},
     {"defaults.requeue", ConfigType::kSwitch, 0, 0, "start again after preemption, a reboot or a lost agent", OC_FIELD(defaults.requeue)},
+    {"defaults.requeue_on_timeout", ConfigType::kSwitch, 0, 0, "start again when the time limit comes", OC_FIELD(defaults.requeue_on_timeout)},
+    {"defaults.warn", ConfigType::kDuration, 0, 65535, "jobs that are requeued get USR1 so long before their time limit; none: no warning", OC_FIELD(defaults.warn_seconds)},
     {"defaults.max_restarts", ConfigType::kCount, 0, kMillion, "start again after a failure, so many times", OC_FIELD(defaults.max_restarts)},
     {"code.max_bytes_warn", ConfigType::kBytes, 1, kMost, "warn when the captured code is larger", OC_FIELD(code.max_bytes_warn)},
     {"code.max_files_warn", ConfigType::kCount, 1, kMost, "warn when the captured code has more files", OC_FIELD(code.max_files_warn)},
@@ -42,7 +70,7 @@ constexpr ConfigKey kKeys[] = {
 // clang-format on
 
 tl::unexpected<Error> NotA(const ConfigKey& key, std::string_view text, std::string hint = {}) {
-  return Fail(ErrorCode::kUsage, StrCat("must be ", ConfigTypeName(key.type), ", not '", ToUtf8(text), "'"),
+  return Fail(ErrorCode::kUsage, StrCat("must be ", ConfigTypeName(key.type), ", not ", Quoted(text)),
               std::move(hint));
 }
 
@@ -114,6 +142,41 @@ Result<void> CheckDriver(const std::string& text) {
                               : StrCat("did you mean '", nearest, "'?"));
 }
 
+bool IsOfCluster(const ConfigKey& key) {
+  return key.path.find('*') != std::string_view::npos;
+}
+
+std::string KeysMeantFor(std::string_view driver) {
+  std::vector<std::string> keys;
+  for (const ConfigKey& key : kKeys) {
+    if (!IsOfCluster(key) || key.path.starts_with(kOwnDefaults) || !IsMeantFor(key, driver)) continue;
+    keys.emplace_back(key.path.substr(key.path.rfind('.') + 1));
+  }
+  return Join(keys, ", ");
+}
+
+bool IsLine(std::string_view text) {
+  return !text.empty() && std::ranges::none_of(text, [](unsigned char c) { return c < ' ' || c == 0x7F; });
+}
+
+bool IsTextFor(ConfigType type, std::string_view text) {
+  if (type == ConfigType::kText) return IsLine(text);
+  if (type != ConfigType::kFolder) return IsName(text);
+  return IsLine(text) && (text[0] == '/' || text[0] == '$' || text == "~" || text.starts_with("~/"));
+}
+
+// A list that was written as one text.
+Result<void> SetList(const ConfigKey& key, const ConfigField& field, const std::string& text) {
+  if (key.type == ConfigType::kNames) {
+    std::vector<std::string> names = Split(text, ',');
+    for (std::string& name : names) name = Trim(name);
+    return SetFromList(key, field, std::move(names));
+  }
+  auto words = SplitWords(text);
+  if (!words) return NotA(key, text, "a quote is not closed");
+  return SetFromList(key, field, std::move(*words));
+}
+
 std::string ShowGpus(const std::optional<std::vector<GpuDeclaration>>& gpus) {
   if (!gpus) return "detected";
   std::vector<std::string> parts;
@@ -128,13 +191,17 @@ std::string ShowGpus(const std::optional<std::vector<GpuDeclaration>>& gpus) {
 }  // namespace
 
 std::string_view ConfigTypeName(ConfigType type) {
-  constexpr std::array<std::string_view, 7> kNames = {"a name of letters, digits, '.', '_' and '-'",
-                                                      "the name of a driver",
-                                                      "a whole number",
-                                                      "true or false",
-                                                      "a duration like 90s, 30m or 4h",
-                                                      "a size like 16G",
-                                                      "a list of {type, count, memory}"};
+  constexpr std::array<std::string_view, 11> kNames = {"a name of letters, digits, '.', '_' and '-'",
+                                                       "the name of a driver",
+                                                       "a whole number",
+                                                       "true or false",
+                                                       "a duration like 90s, 30m or 4h",
+                                                       "a size like 16G",
+                                                       "a list of {type, count, memory}",
+                                                       "a list of names",
+                                                       "a list of words",
+                                                       "a text on one line",
+                                                       "an absolute folder, perhaps behind ~ or $NAME"};
   return kNames[static_cast<size_t>(type)];
 }
 
@@ -149,8 +216,9 @@ std::string ConfigPath(const ConfigKey& key, std::string_view name) {
 }
 
 Result<void> SetFromText(const ConfigKey& key, const ConfigField& field, const std::string& text) {
+  if (std::holds_alternative<std::vector<std::string>*>(field)) return SetList(key, field, text);
   if (auto* const* name = std::get_if<std::string*>(&field)) {
-    if (!IsName(text)) return NotA(key, text);
+    if (!IsTextFor(key.type, text)) return NotA(key, text);
     if (key.type == ConfigType::kDriver) OC_TRY_VOID(CheckDriver(text));
     **name = text;
     return {};
@@ -170,16 +238,50 @@ Result<void> SetFromText(const ConfigKey& key, const ConfigField& field, const s
   return {};
 }
 
+Result<void> SetFromList(const ConfigKey& key, const ConfigField& field, std::vector<std::string> words) {
+  for (const std::string& word : words) {
+    if (key.type == ConfigType::kNames ? !IsName(word) : !IsLine(word)) return NotA(key, word);
+  }
+  **std::get_if<std::vector<std::string>*>(&field) = std::move(words);
+  return {};
+}
+
 std::string ShowValue(const ConfigKey& key, const ConfigField& field) {
+  if (IsRule(key, field)) return std::string(key.rule);
+  if (auto* const* words = std::get_if<std::vector<std::string>*>(&field))
+    return key.type == ConfigType::kNames ? Join(**words, ",") : ShellJoin(**words);
   if (auto* const* name = std::get_if<std::string*>(&field)) return **name;
   if (auto* const* on = std::get_if<bool*>(&field)) return **on ? "true" : "false";
   if (auto* const* gpus = std::get_if<std::optional<std::vector<GpuDeclaration>>*>(&field))
     return ShowGpus(**gpus);
-  return IsRule(key, field) ? std::string(key.rule) : ShowNumber(key, NumberIn(field));
+  return ShowNumber(key, NumberIn(field));
 }
 
 bool IsRule(const ConfigKey& key, const ConfigField& field) {
-  return !key.rule.empty() && NumberIn(field) == key.rule_number;
+  if (key.rule.empty()) return false;
+  if (auto* const* text = std::get_if<std::string*>(&field)) return (*text)->empty();
+  if (auto* const* words = std::get_if<std::vector<std::string>*>(&field)) return (*words)->empty();
+  return NumberIn(field) == key.rule_number;
+}
+
+bool IsMeantFor(const ConfigKey& key, std::string_view driver) {
+  const DriverTraits* traits = FindDriver(driver);
+  if (key.scope == ConfigScope::kAll || traits == nullptr) return true;
+  return traits->scheduler == (key.scope == ConfigScope::kScheduler);
+}
+
+Result<void> CheckClusterSettings(const Config& config) {
+  for (const auto& [name, cluster] : config.clusters) {
+    for (const ConfigKey& key : kKeys) {
+      const auto setting = config.settings.find(ConfigPath(key, name));
+      if (!IsOfCluster(key) || setting == config.settings.end() || IsMeantFor(key, cluster.driver)) continue;
+      return Fail(ErrorCode::kUsage,
+                  StrCat(setting->second.file, ":", setting->second.line, ": '", setting->first,
+                         "' means nothing to a cluster of driver '", cluster.driver, "'"),
+                  StrCat("its keys are: ", KeysMeantFor(cluster.driver), ", defaults"));
+    }
+  }
+  return {};
 }
 
 std::vector<EffectiveValue> EffectiveValues(const Config& config) {
@@ -193,15 +295,16 @@ std::vector<EffectiveValue> EffectiveValues(const Config& config) {
     }
     values.push_back(std::move(value));
   };
-  const auto starred = [](const ConfigKey& key) { return key.path.find('*') != std::string_view::npos; };
   bool clusters_done = false;
   for (const ConfigKey& key : kKeys) {
-    if (!starred(key)) {
+    if (!IsOfCluster(key)) {
       add(key, "");
     } else if (!std::exchange(clusters_done, true)) {
-      for (const auto& [name, unused] : config.clusters) {
+      for (const auto& [name, cluster] : config.clusters) {
         for (const ConfigKey& of_cluster : kKeys) {
-          if (starred(of_cluster)) add(of_cluster, name);
+          const bool own_default = of_cluster.path.starts_with(kOwnDefaults);
+          if (own_default && !config.settings.contains(ConfigPath(of_cluster, name))) continue;
+          if (IsOfCluster(of_cluster) && IsMeantFor(of_cluster, cluster.driver)) add(of_cluster, name);
         }
       }
     }

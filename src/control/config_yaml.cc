@@ -7,6 +7,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "base/text.h"
+#include "clusters/all_clusters.h"
 #include "control/config_schema.h"
 
 namespace overcap {
@@ -24,6 +25,8 @@ class Walker {
   Result<void> Entry(const YAML::Node& key, const YAML::Node& value, const std::string& pattern,
                      const std::string& name);
   Result<void> Value(const ConfigKey& key, const YAML::Node& node, int line, const std::string& name);
+  Result<void> List(const ConfigKey& key, const ConfigField& field, const YAML::Node& node,
+                    const std::string& path);
   Result<std::vector<GpuDeclaration>> Gpus(const YAML::Node& node, int line);
   Result<GpuDeclaration> OneGpu(const YAML::Node& node, int line);
   Result<void> GpuField(const std::string& field, const YAML::Node& value, GpuDeclaration* gpu);
@@ -105,7 +108,9 @@ Result<void> Walker::Entry(const YAML::Node& key, const YAML::Node& value, const
     if (!SetFromText(*cluster, ConfigField(&checked), word)) {
       return Bad(LineOf(key), StrCat("'", ToUtf8(word), "' must be ", ConfigTypeName(ConfigType::kName)));
     }
-    config_->clusters[word];
+    const bool known_name = config_->clusters.contains(word);
+    ClusterConfig& added = config_->clusters[word];
+    if (!known_name && FindDriver(word) != nullptr) added.driver = word;
     return Map(value, Under(pattern, "*"), word);
   }
   if (!known.contains(word)) {
@@ -126,6 +131,8 @@ Result<void> Walker::Value(const ConfigKey& key, const YAML::Node& node, int lin
   if (key.type == ConfigType::kGpus) {
     OC_TRY(gpus, Gpus(node, line));
     *std::get<std::optional<std::vector<GpuDeclaration>>*>(field) = std::move(gpus);
+  } else if (std::holds_alternative<std::vector<std::string>*>(field) && node.IsSequence()) {
+    OC_TRY_VOID(List(key, field, node, path));
   } else if (!node.IsScalar()) {
     const std::string what = node.IsNull() ? "has no value" : StrCat("must be ", ConfigTypeName(key.type));
     return Bad(line, StrCat("'", path, "' ", what));
@@ -133,6 +140,19 @@ Result<void> Walker::Value(const ConfigKey& key, const YAML::Node& node, int lin
     return Bad(LineOf(node), StrCat("'", path, "' ", set.error().message), set.error().hint);
   }
   if (!taken) config_->settings[path] = {ShowValue(key, field), file_, line};
+  return {};
+}
+
+Result<void> Walker::List(const ConfigKey& key, const ConfigField& field, const YAML::Node& node,
+                          const std::string& path) {
+  std::vector<std::string> words;
+  for (const YAML::Node& entry : node) {
+    if (!entry.IsScalar())
+      return Bad(LineOf(node), StrCat("'", path, "' must be ", ConfigTypeName(key.type)));
+    words.push_back(entry.Scalar());
+  }
+  auto set = SetFromList(key, field, std::move(words));
+  if (!set) return Bad(LineOf(node), StrCat("'", path, "' ", set.error().message), set.error().hint);
   return {};
 }
 

@@ -10,8 +10,9 @@
 namespace overcap {
 namespace {
 
-int DefaultGpus(const Config& config, const std::optional<Machine>& node) {
+int DefaultGpus(const JobRequest& request, const Config& config, const std::optional<Machine>& node) {
   if (config.defaults.gpus != kGpusByMachine) return config.defaults.gpus;
+  if (!request.batch_script.empty()) return 0;  // it would have said so
   return node && !node->gpus.empty() ? 1 : 0;
 }
 
@@ -37,6 +38,7 @@ Result<int> ChooseRanks(const JobRequest& request, const Config& config, int gpu
                 "give one of them");
   }
   if (request.one_rank_per_node) return 1;
+  if (!request.batch_script.empty()) return request.ranks_per_node.value_or(1);
   return request.ranks_per_node.value_or(DefaultRanks(config, gpus_per_node));
 }
 
@@ -46,8 +48,8 @@ Result<Resources> ChooseResources(const JobRequest& request, const Config& confi
                                   const std::optional<Machine>& node) {
   OC_TRY_VOID(CheckGpuTypeExpression(request.gpu_type));
   Resources resources;
-  resources.nodes = std::max(1, request.nodes);
-  resources.gpus = request.gpus.value_or(DefaultGpus(config, node) * resources.nodes);
+  resources.nodes = std::max(1, request.nodes.value_or(1));
+  resources.gpus = request.gpus.value_or(DefaultGpus(request, config, node) * resources.nodes);
   resources.gpu_type = request.gpu_type;
   if (!request.gpu_type.empty() && resources.gpus == 0) {
     return Fail(ErrorCode::kUsage, StrCat("--gpu-type '", request.gpu_type, "' without any GPU"),

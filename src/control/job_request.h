@@ -23,19 +23,25 @@ struct JobRequest {
   std::string user;
   std::string name;
   std::optional<int> gpus;
-  int nodes = 1;
+  std::optional<int> nodes;
   std::optional<int> ranks_per_node;
   bool one_rank_per_node = false;
   std::string gpu_type;
   std::optional<int> cpus;
   std::optional<int64_t> mem_bytes;
   std::optional<int64_t> time_seconds;
+  Placement placement;
   ArraySpec array;
+  std::vector<SweepAxis> sweep;   // with its array
   std::vector<Dependency> after;  // whole ids
   bool hold = false;
   std::optional<bool> requeue;
+  std::optional<bool> requeue_on_timeout;
+  std::optional<int64_t> warn_seconds;
   std::optional<int> max_restarts;
   int priority = 0;
+  std::string batch_script;  // the command runs this script (its path in the folder), which has directives
+  std::vector<std::string> notes;  // what the user should know, one line each
 };
 
 // The resources of a request: what it says, else what the configuration says, else one GPU where there are

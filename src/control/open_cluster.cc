@@ -5,9 +5,42 @@
 
 #include "base/text.h"
 #include "clusters/all_clusters.h"
+#include "control/expand_folder.h"
 #include "control/this_machine.h"
 
 namespace overcap {
+namespace {
+
+// The folder that the configuration names with that key of the cluster; "" when it names none.
+Result<std::string> FolderOf(const std::string& cluster, std::string_view key, const std::string& folder,
+                             const Config& config) {
+  if (folder.empty()) return folder;
+  auto path = ExpandFolder(folder, Variables::OfThisProcess());
+  if (path) return path;
+  const auto setting = config.settings.find(StrCat("clusters.", cluster, ".", key));
+  if (setting == config.settings.end()) return path;
+  return Fail(ErrorCode::kUsage,
+              StrCat(setting->second.file, ":", setting->second.line, ": ", path.error().message),
+              path.error().hint);
+}
+
+Result<SchedulerSettings> SchedulerOf(const std::string& cluster, const ClusterConfig& declared,
+                                      const Config& config) {
+  SchedulerSettings settings = declared.scheduler;
+  OC_TRY(programs, FolderOf(cluster, "programs", settings.programs, config));
+  OC_TRY(mirror, FolderOf(cluster, "mirror", settings.mirror_folder, config));
+  settings.programs = std::move(programs);
+  settings.mirror_folder = std::move(mirror);
+  return settings;
+}
+
+}  // namespace
+
+Result<std::string> ClusterRoot(const std::string& name, const Config& config, const std::string& root) {
+  const auto found = config.clusters.find(name);
+  if (found == config.clusters.end() || found->second.folder.empty()) return root;
+  return FolderOf(name, "folder", found->second.folder, config);
+}
 
 Result<std::shared_ptr<Cluster>> OpenCluster(const std::string& name, const Config& config,
                                              const std::string& root, const std::string& binary) {
@@ -21,13 +54,14 @@ Result<std::shared_ptr<Cluster>> OpenCluster(const std::string& name, const Conf
                                 : StrCat("did you mean '", nearest, "'?"));
   }
   const ClusterConfig& declared = found->second;
-  OC_TRY(
-      cluster,
-      MakeCluster({.name = name,
-                   .driver = declared.driver,
-                   .root = root,
-                   .binary = binary,
-                   .machine = [declared, root](bool fresh) { return ThisMachine(declared, root, fresh); }}));
+  OC_TRY(own_root, ClusterRoot(name, config, root));
+  OC_TRY(scheduler, SchedulerOf(name, declared, config));
+  ClusterSettings settings{
+      .name = name, .driver = declared.driver, .root = own_root, .binary = binary, .machine = {}};
+  settings.machine = [declared, own_root](bool fresh) { return ThisMachine(declared, own_root, fresh); };
+  settings.scheduler = std::move(scheduler);
+  settings.grace_seconds = config.jobs.grace_seconds;
+  OC_TRY(cluster, MakeCluster(settings));
   return std::shared_ptr<Cluster>(std::move(cluster));
 }
 

@@ -10,9 +10,13 @@
 
 namespace overcap {
 
+// Where the jobs and the store of that cluster stand: its `folder`, else `root`. kUsage when the folder
+// cannot be told; an unknown cluster has none of its own.
+Result<std::string> ClusterRoot(const std::string& name, const Config& config, const std::string& root);
+
 // The cluster of that name as the configuration describes it, without connecting anywhere yet. `root` is
-// where this user's jobs stand, `binary` this program. kUsage names the nearest when there is none of that
-// name.
+// where this user's jobs stand unless the cluster has a folder of its own, `binary` this program. kUsage
+// names the nearest when there is none of that name.
 Result<std::shared_ptr<Cluster>> OpenCluster(const std::string& name, const Config& config,
                                              const std::string& root, const std::string& binary);
 

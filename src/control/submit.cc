@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "clusters/cluster_view.h"
 #include "control/submitter_environment.h"
 #include "model/job_id.h"
 #include "sys/process.h"
@@ -20,14 +21,24 @@ struct Draft {
   Workdir workdir;
   std::vector<std::string> variables;
   std::string program;  // the file that the command stands for now
+  std::string script;   // the batch script, its path in the folder; "": none
 };
 
 std::string NameOf(std::string_view variable) {
   return std::string(variable.substr(0, variable.find('=')));
 }
 
-JobSpec SpecOf(const JobRequest& request, const SubmitTools& tools) {
-  const Config::Defaults& defaults = tools.config.defaults;
+// A default that a cluster has no use for is none; what was asked for is refused later.
+void SetRequeue(const JobRequest& request, const JobDefaults& defaults, const Capabilities& can,
+                JobSpec* spec) {
+  spec->requeue = request.requeue.value_or(defaults.requeue);
+  spec->requeue_on_timeout =
+      request.requeue_on_timeout.value_or(defaults.requeue_on_timeout && can.timeout_requeue);
+  const bool warned = can.warning && (spec->requeue || spec->requeue_on_timeout);
+  spec->warn_seconds = request.warn_seconds.value_or(warned ? defaults.warn_seconds : 0);
+}
+
+JobSpec SpecOf(const JobRequest& request, const JobDefaults& defaults, const SubmitTools& tools) {
   JobSpec spec;
   spec.submitted_us = tools.clock.WallUs();
   spec.id =
@@ -36,11 +47,13 @@ JobSpec SpecOf(const JobRequest& request, const SubmitTools& tools) {
   spec.cluster = tools.cluster.Name();
   spec.name = request.name;
   spec.command = request.command;
+  spec.placement = request.placement;
   spec.array = request.array;
+  spec.sweep = request.sweep;
+  spec.batch = !request.batch_script.empty();
   spec.source = request.folder;
   spec.after = request.after;
   spec.hold = request.hold;
-  spec.requeue = request.requeue.value_or(defaults.requeue);
   spec.cpus_asked = request.cpus.has_value() || defaults.cpus > 0;
   spec.max_restarts = request.max_restarts.value_or(defaults.max_restarts);
   spec.priority = request.priority;
@@ -68,13 +81,24 @@ Result<void> CheckCapabilities(const JobSpec& spec, const Capabilities& can, con
   if (spec.hold && !can.hold) return cannot("hold jobs");
   if (!spec.array.empty() && !can.array) return cannot("run arrays");
   if (!spec.after.empty() && !can.dependencies) return cannot("start jobs after others");
-  return {};
+  if (spec.warn_seconds > 0 && !can.warning) return cannot("warn jobs before their time limit");
+  if (spec.requeue_on_timeout && !can.timeout_requeue) return cannot("requeue jobs at their time limit");
+  if (can.placement || spec.placement == Placement{}) return {};
+  return Fail(ErrorCode::kUsage,
+              StrCat("cluster '", cluster, "' has no partitions, accounts, QOS or nodes to choose"),
+              "-c NAME names another cluster, 'overcap cluster list' those there are");
 }
 
 Result<Draft> MakeDraft(const JobRequest& request, const SubmitTools& tools) {
   const Capabilities can = tools.cluster.GetCapabilities();
-  Draft draft{.spec = SpecOf(request, tools), .workdir = {}, .variables = {}, .program = {}};
-  OC_TRY(resources, ChooseResources(request, tools.config, can.node));
+  const Config config = ConfigFor(tools.config, tools.cluster.Name());
+  Draft draft{.spec = SpecOf(request, config.defaults, tools),
+              .workdir = {},
+              .variables = {},
+              .program = {},
+              .script = request.batch_script};
+  OC_TRY(resources, ChooseResources(request, config, can.node));
+  SetRequeue(request, config.defaults, can, &draft.spec);
   draft.spec.resources = std::move(resources);
   OC_TRY(variables, SubmitterEnvironment(request.environment, request.env));
   draft.variables = std::move(variables);
@@ -98,7 +122,7 @@ std::string CapturedProgram(const Draft& draft) {
 
 // A program that ignore files leave out would be missing when the job starts.
 Result<void> CheckCaptured(const Draft& draft, const SnapshotStore& store, const std::string& tree) {
-  const std::string path = CapturedProgram(draft);
+  const std::string path = draft.script.empty() ? CapturedProgram(draft) : draft.script;
   if (path.empty()) return {};
   OC_TRY(entries, store.ReadTree(tree));
   const bool there = std::any_of(entries.begin(), entries.end(), [&](const TreeEntry& entry) {
@@ -106,12 +130,13 @@ Result<void> CheckCaptured(const Draft& draft, const SnapshotStore& store, const
     return entry.path == path || (entry.kind == EntryKind::kLink && path.starts_with(entry.path + "/"));
   });
   if (there) return {};
-  return Fail(ErrorCode::kUsage, StrCat("command '", draft.spec.command[0], "' is not in the captured code"),
+  const std::string what =
+      draft.script.empty() ? StrCat("command '", draft.spec.command[0], "'") : StrCat("script '", path, "'");
+  return Fail(ErrorCode::kUsage, StrCat(what, " is not in the captured code"),
               "an ignore file leaves it out: take it in with a line '!" + path + "' in .overcapignore");
 }
 
-std::vector<std::string> Notes(const Draft& draft) {
-  std::vector<std::string> notes;
+std::vector<std::string> Notes(const Draft& draft, std::vector<std::string> notes) {
   if (!draft.workdir.inside) {
     notes.push_back(
         StrCat("'", draft.workdir.path,
@@ -149,6 +174,11 @@ Result<void> CheckAfter(Cluster& cluster, const std::vector<Dependency>& after) 
   return {};
 }
 
+std::vector<std::string> AdviceFor(Cluster& cluster, const JobSpec& spec) {
+  ClusterView* view = cluster.View();
+  return view != nullptr ? view->Advise(spec) : std::vector<std::string>();
+}
+
 Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& tools) {
   OC_TRY(draft, MakeDraft(request, tools));
   OC_TRY(store, OpenStore(tools.store, tools.clock));
@@ -164,7 +194,8 @@ Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& too
   draft.spec.environment = std::move(environment);
   OC_TRY(plan, tools.cluster.Plan(draft.spec));
   prepared.plan = std::move(plan);
-  prepared.notes = Notes(draft);
+  prepared.notes = Notes(draft, request.notes);
+  prepared.notes.insert(prepared.notes.end(), prepared.plan.notes.begin(), prepared.plan.notes.end());
   return prepared;
 }
 

@@ -33,6 +33,9 @@ struct PreparedJob {
   std::vector<std::string> notes;        // what the user should know, one line each
 };
 
+// What the cluster's admins would tell who submits this; nothing where nobody knows. Never an error.
+std::vector<std::string> AdviceFor(Cluster& cluster, const JobSpec& spec);
+
 // kConflict when one of these jobs, which must succeed first, has ended otherwise already.
 Result<void> CheckAfter(Cluster& cluster, const std::vector<Dependency>& after);
 

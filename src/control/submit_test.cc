@@ -239,5 +239,80 @@ TEST_F(ResubmitTest, MoreGpusThanThereAreAreRefused) {
   EXPECT_EQ(plan.error().message, "asks for 5 GPUs, this machine has 4");
 }
 
+// A cluster with nothing to choose in it.
+class PlainCluster : public FakeCluster {
+ public:
+  using FakeCluster::FakeCluster;
+  Capabilities GetCapabilities() const override {
+    Capabilities can = FakeCluster::GetCapabilities();
+    can.placement = can.warning = can.timeout_requeue = false;
+    return can;
+  }
+};
+
+TEST_F(SubmitTest, PlacementWarningAndRequeueReachTheSpec) {
+  request_.placement.partitions = {"short", "overcap"};
+  request_.placement.args = {"--exclusive"};
+  request_.warn_seconds = 90;
+  request_.requeue_on_timeout = true;
+  const auto prepared = Prepare();
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(prepared->plan.spec.placement, request_.placement);
+  EXPECT_EQ(prepared->plan.spec.warn_seconds, 90);
+  EXPECT_TRUE(prepared->plan.spec.requeue_on_timeout);
+}
+
+TEST_F(SubmitTest, AClusterWithoutPlacesRefusesThem) {
+  PlainCluster plain("plain", FourGpus());
+  const auto refusal = [&] {
+    const auto prepared = PrepareJob(request_, {plain, config_, plain.clock(), random_, root_ + "/store"});
+    return prepared ? "fine" : prepared.error().message;
+  };
+  config_.defaults.requeue = config_.defaults.requeue_on_timeout = true;
+  config_.defaults.warn_seconds = 60;
+  EXPECT_EQ(refusal(), "fine");  // defaults are for the clusters that know them
+  request_.placement.qos = "high";
+  EXPECT_EQ(refusal(), "cluster 'plain' has no partitions, accounts, QOS or nodes to choose");
+  request_.placement = {};
+  request_.warn_seconds = 5;
+  EXPECT_EQ(refusal(), "cluster 'plain' cannot warn jobs before their time limit");
+  request_.warn_seconds.reset();
+  request_.requeue_on_timeout = true;
+  EXPECT_EQ(refusal(), "cluster 'plain' cannot requeue jobs at their time limit");
+}
+
+TEST_F(SubmitTest, TheConfiguredWarningIsForJobsThatAreRequeued) {
+  config_.defaults.warn_seconds = 60;
+  EXPECT_EQ(Prepare()->plan.spec.warn_seconds, 0);
+  request_.requeue = true;
+  EXPECT_EQ(Prepare()->plan.spec.warn_seconds, 60);
+}
+
+TEST_F(SubmitTest, DefaultsOfTheClusterCount) {
+  ASSERT_TRUE(
+      ApplyConfigText("clusters: {fake: {defaults: {gpus: 3, time: 1h}}}\ndefaults: {gpus: 0, mem: 1G}",
+                      "overcap.yaml", &config_));
+  const auto prepared = Prepare();
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(prepared->plan.spec.resources.gpus, 3);
+  EXPECT_EQ(prepared->plan.spec.resources.time_seconds, 3600);
+  EXPECT_EQ(prepared->plan.spec.resources.mem_bytes, int64_t{1} << 30);
+}
+
+TEST_F(SubmitTest, ABatchScriptRunsOnceAndMustBeCaptured) {
+  Write("code/job.sh", "#!/bin/sh\n#SBATCH -N1\n", 0644);
+  request_.command = {"/bin/sh", "job.sh"};
+  request_.batch_script = "job.sh";
+  auto prepared = Prepare();
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_TRUE(prepared->plan.spec.batch);
+  EXPECT_EQ(prepared->plan.spec.resources.gpus, 0);
+  EXPECT_EQ(prepared->plan.spec.resources.ranks_per_node, 1);
+  Write("code/.overcapignore", "job.sh\n", 0644);
+  prepared = Prepare();
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(prepared.error().message, "script 'job.sh' is not in the captured code");
+}
+
 }  // namespace
 }  // namespace overcap

@@ -27,6 +27,8 @@ extern const Command kUsage;
 extern const Command kNodes;
 extern const Command kWhy;
 
+extern const Command kClusterList;
+extern const Command kClusterCheck;
 extern const Command kConfigShow;
 extern const Command kDoctor;
 extern const Command kDaemonStatus;

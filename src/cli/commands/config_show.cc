@@ -36,6 +36,10 @@ void WriteValue(const ConfigKey& key, const ConfigField& field, JsonWriter* json
     json->Int(**small);
   } else if (auto* const* large = std::get_if<int64_t*>(&field)) {
     json->Int(**large);
+  } else if (auto* const* words = std::get_if<std::vector<std::string>*>(&field)) {
+    json->BeginArray();
+    for (const std::string& word : **words) json->String(word);
+    json->EndArray();
   } else if (auto* const* gpus = std::get_if<std::optional<std::vector<GpuDeclaration>>*>(&field)) {
     WriteGpus(**gpus, json);
   } else {

@@ -63,7 +63,8 @@ void PrintText(Output& out, const GcReport& report, const OldLaunches& launches,
 Result<int> Run(World& world, const Args& args) {
   OC_TRY(cluster, world.GetCluster());
   OC_TRY(request, ReadRequest(world, args));
-  OC_TRY(report, CollectGarbage(*cluster, world.root() + "/store", request, world.clock()));
+  OC_TRY(folder, world.ClusterFolder());
+  OC_TRY(report, CollectGarbage(*cluster, folder + "/store", request, world.clock()));
   OC_TRY(launches, RemoveOldLaunches(world.root(), request.age_seconds, request.dry_run, world.clock()));
   if (world.out().json()) {
     PrintJson(world.out(), report, launches, request.dry_run);

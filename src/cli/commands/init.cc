@@ -55,8 +55,8 @@ void PrintText(Output& out, const std::string& folder, const CaptureReport& repo
 Result<int> Run(World& world, const Args&) {
   Output& out = world.out();
   OC_TRY(folder, world.Folder());
-  OC_TRY(report,
-         CaptureFolder(folder, world.root() + "/store", world.clock(), [&](int64_t files, int64_t bytes) {
+  OC_TRY(root, world.ClusterFolder());
+  OC_TRY(report, CaptureFolder(folder, root + "/store", world.clock(), [&](int64_t files, int64_t bytes) {
            out.Progress(StrCat("capturing code: ", CountOf(files, "file"), ", ", FormatBytes(bytes)));
          }));
   out.ClearProgress();

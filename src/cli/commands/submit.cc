@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/submit.h"
 
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/follow_job.h"
 #include "cli/commands/job_words.h"
+#include "cli/commands/sweep_table.h"
+#include "control/batch_request.h"
 #include "control/submitter_environment.h"
+#include "control/sweep.h"
 
 namespace overcap::cli {
 namespace {
@@ -29,8 +33,19 @@ constexpr Flag kFlags[] = {
     {"--after-any", "", "JOB", "start when that job has ended, however", true},
     {"--hold", "", "", "wait for `overcap release`"},
     {"--array", "", "TASKS", "many tasks: 0-9999%100"},
-    {"--requeue", "", "", "start again after a reboot or a lost agent"},
+    {"--sweep", "", "NAME=VALUES", "a task for each value: lr=1e-4,1e-3; all combinations of several", true},
+    {"--sweep-limit", "", "N", "so many of them at the same time"},
+    {"--requeue", "", "", "start again after preemption, a reboot or a lost agent"},
     {"--no-requeue", "", "", "do not"},
+    {"--requeue-on-timeout", "", "", "start again when the time limit comes"},
+    {"--warn", "", "LEAD", "send USR1 so long before the time limit: 90s, 5m"},
+    {"--signal", "", "LEAD", "the same as --warn"},
+    {"--partition", "-p", "PARTITIONS", "where in the cluster: 'short,overcap'"},
+    {"--account", "", "ACCOUNT", "who pays, in the cluster's own terms"},
+    {"--qos", "", "QOS", "the quality of service, in the cluster's own terms"},
+    {"--node", "-w", "NODE", "on this node"},
+    {"--slurm-args", "", "WORDS", "more options for sbatch: '--exclusive --mail-type=END'", true},
+    {"--strict", "", "", "advice is an error"},
     {"--max-restarts", "", "N", "start again after a failure, so often"},
     {"--priority", "", "N", "higher ones go first"},
     {"--wait", "", "", "return when it has ended, with its exit status"},
@@ -50,7 +65,7 @@ Result<void> ReadResources(const Args& args, JobRequest* request) {
   OC_TRY(ranks, IntFlag(args, "--ranks-per-node", 1));
   OC_TRY(cpus, IntFlag(args, "--cpus", 1));
   request->gpus = gpus;
-  request->nodes = nodes.value_or(1);
+  request->nodes = nodes;
   request->ranks_per_node = ranks;
   request->cpus = cpus;
   request->one_rank_per_node = args.Has("--one-rank-per-node");
@@ -66,11 +81,43 @@ Result<void> ReadResources(const Args& args, JobRequest* request) {
   return {};
 }
 
-Result<void> ReadPolicy(const Args& args, JobRequest* request) {
+Result<void> ReadPlacement(const Args& args, Placement* place) {
+  if (args.Has("--partition")) place->partitions = Split(args.Get("--partition"), ',');
+  place->account = args.Get("--account");
+  place->qos = args.Get("--qos");
+  place->node = args.Get("--node");
+  for (const std::string& line : args.All("--slurm-args")) {
+    const auto words = SplitWords(line);
+    if (!words)
+      return Fail(ErrorCode::kUsage, StrCat("--slurm-args: a quote is not closed in ", Quoted(line)));
+    place->args.insert(place->args.end(), words->begin(), words->end());
+  }
+  for (const std::string_view flag : {"--partition", "--account", "--qos", "--node"}) {
+    if (args.Has(flag) && args.Get(flag).empty())
+      return Fail(ErrorCode::kUsage, StrCat(args.Typed(flag), " needs a name"));
+  }
+  return {};
+}
+
+Result<void> ReadTasks(const Args& args, JobRequest* request) {
   if (args.Has("--array")) {
+    if (args.Has("--sweep"))
+      return Fail(ErrorCode::kUsage, "--sweep makes its own array, so there is no place for --array",
+                  "--sweep-limit N runs so many tasks at the same time");
     OC_TRY(array, OfFlag(args.Typed("--array"), ParseArraySpec(args.Get("--array"))));
     request->array = std::move(array);
   }
+  OC_TRY(limit, args.GetInt("--sweep-limit", 0, 1, kMost));
+  if (limit > 0 && !args.Has("--sweep")) return Fail(ErrorCode::kUsage, "--sweep-limit without --sweep");
+  if (!args.Has("--sweep")) return {};
+  OC_TRY(sweep, OfFlag("--sweep", ParseSweep(args.All("--sweep"))));
+  request->array = SweepArray(sweep, static_cast<int>(limit));
+  request->sweep = std::move(sweep);
+  return {};
+}
+
+Result<void> ReadPolicy(const Args& args, JobRequest* request) {
+  OC_TRY_VOID(ReadTasks(args, request));
   OC_TRY(restarts, IntFlag(args, "--max-restarts", 0));
   OC_TRY(priority, args.GetInt("--priority", 0, -kMost, kMost));
   request->max_restarts = restarts;
@@ -78,6 +125,24 @@ Result<void> ReadPolicy(const Args& args, JobRequest* request) {
   request->hold = args.Has("--hold");
   const std::string_view requeue = args.LastOf({"--requeue", "--no-requeue"});
   if (!requeue.empty()) request->requeue = requeue == "--requeue";
+  if (args.Has("--requeue-on-timeout")) request->requeue_on_timeout = true;
+  if (const std::string_view warn = args.LastOf({"--warn", "--signal"}); !warn.empty()) {
+    OC_TRY(seconds, OfFlag(warn, ParseDurationSeconds(args.Get(warn))));
+    request->warn_seconds = seconds;
+  }
+  return {};
+}
+
+// A script's own directives fill in what no flag says.
+Result<void> ReadScript(Cluster& cluster, JobRequest* request) {
+  OC_TRY(found, FindBatchScript(*request));
+  if (!found) return {};
+  std::vector<Dependency> after;
+  OC_TRY_VOID(ApplyBatchScript(*found, cluster.GetCapabilities(), request, &after));
+  for (const Dependency& dependency : after) {
+    OC_TRY(ids, cluster.Resolve({dependency.job_id}));
+    request->after.push_back({ids.front(), dependency.any_end});
+  }
   return {};
 }
 
@@ -103,6 +168,8 @@ Result<JobRequest> ReadRequest(World& world, Cluster& cluster, const Args& args)
   request.name = args.Get("--name");
   OC_TRY_VOID(ReadResources(args, &request));
   OC_TRY_VOID(ReadPolicy(args, &request));
+  OC_TRY_VOID(ReadPlacement(args, &request.placement));
+  OC_TRY_VOID(ReadScript(cluster, &request));
   OC_TRY_VOID(ReadAfter(cluster, args, &request));
   return request;
 }
@@ -118,44 +185,83 @@ void SayNotes(Output& out, const PreparedJob& prepared, const Config& config) {
 
 Result<int> DryRun(Output& out, const SubmitPlan& plan) {
   if (out.json()) {
-    out.Json(SpecToJson(plan.spec));
-  } else {
-    out.Write(plan.text);
+    JsonWriter text;
+    text.String(plan.text);
+    std::string json = SpecToJson(plan.spec);
+    json.insert(json.size() - 1, StrCat(",\"plan\":", text.Text()));
+    out.Json(WithCombinations(std::move(json), plan.spec));
+    return 0;
   }
+  out.Write(plan.text);
+  if (!plan.spec.sweep.empty()) out.Write(CombinationsText(plan.spec, 0));
   return 0;
 }
 
-void Announce(World& world, const JobRecord& record, bool watches) {
+void Announce(World& world, const JobRecord& record, const JobSpec& spec, bool watches) {
   Output& out = world.out();
   if (out.json()) {
-    if (!watches) PrintRecordJson(world, record);
+    if (!watches) out.Json(WithCombinations(RecordToJson(record, world.clock().WallUs()), spec));
     return;
   }
   out.Line(record.spec.id);
+  if (out.quiet()) return;
+  if (!spec.sweep.empty()) out.WriteAside(CombinationsText(spec, out.terminal().width));
   if (!watches && out.terminal().err_is_terminal) {
     const std::string end = record.spec.id.substr(record.spec.id.size() - 5);
     out.Note(StrCat("overcap q ", end, " shows it, overcap logs -f ", end, " follows it"));
   }
 }
 
-Result<int> Run(World& world, const Args& args) {
-  OC_TRY(cluster, world.GetCluster());
-  OC_TRY(request, ReadRequest(world, *cluster, args));
+// Costs nothing when nobody would see it.
+Result<void> Advise(World& world, Cluster& cluster, const JobSpec& spec, bool strict) {
   Output& out = world.out();
-  SubmitTools tools{*cluster, world.config(), world.clock(), world.random(), world.root() + "/store"};
+  if (!strict && (out.quiet() || out.json())) return {};
+  const std::vector<std::string> advice = AdviceFor(cluster, spec);
+  if (strict && !advice.empty())
+    return Fail(ErrorCode::kUsage, advice.front(),
+                "nothing was submitted; without --strict this is only advice");
+  for (const std::string& line : advice) out.Note(StrCat("advice: ", line));
+  return {};
+}
+
+Result<PreparedJob> Prepare(World& world, Cluster& cluster, const Args& args) {
+  OC_TRY(request, ReadRequest(world, cluster, args));
+  OC_TRY(root, world.ClusterFolder());
+  Output& out = world.out();
+  SubmitTools tools{cluster, world.config(), world.clock(), world.random(), root + "/store"};
   tools.progress = [&](int64_t files, int64_t bytes) {
     out.Progress(StrCat("capturing code: ", CountOf(files, "file"), ", ", FormatBytes(bytes)));
   };
-  OC_TRY(prepared, PrepareJob(request, tools));
+  return PrepareJob(request, tools);
+}
+
+Result<int> Run(World& world, const Args& args) {
+  OC_TRY(cluster, world.GetCluster());
+  OC_TRY(prepared, Prepare(world, *cluster, args));
+  Output& out = world.out();
   SayNotes(out, prepared, world.config());
-  if (args.Has("--dry-run")) return DryRun(out, prepared.plan);
+  const JobSpec& spec = prepared.plan.spec;
+  const bool strict = args.Has("--strict"), dry = args.Has("--dry-run");
+  if (strict || dry) OC_TRY_VOID(Advise(world, *cluster, spec, strict));
+  if (dry) return DryRun(out, prepared.plan);
   OC_TRY(record, cluster->Submit(prepared.plan));
   const bool follow = args.Has("--follow"), wait = args.Has("--wait");
-  Announce(world, record, follow || wait);
+  Announce(world, record, spec, follow || wait);
+  if (!strict) OC_TRY_VOID(Advise(world, *cluster, spec, false));
   if (follow) return FollowJob(world, *cluster, record.spec.id, {});
   if (wait) return WaitForJob(world, *cluster, record.spec.id);
   return 0;
 }
+
+constexpr FlagSynonym kSynonyms[] = {{"--sbatch-args", "--slurm-args"},
+                                     {"--cluster-args", "--slurm-args"},
+                                     {"--nodelist", "--node"},
+                                     {"--job-name", "--name"},
+                                     {"--chdir", "--workdir"},
+                                     {"--constraint", "--gpu-type"},
+                                     {"--gres", "--gpus"},
+                                     {"--dependency", "--after"},
+                                     {"--cpus-per-task", "--cpus"}};
 
 }  // namespace
 
@@ -167,6 +273,7 @@ constinit const Command kSubmit = {
     .min_words = 1,
     .takes_command = true,
     .run = Run,
+    .synonyms = kSynonyms,
 };
 
 }  // namespace overcap::cli

@@ -59,6 +59,9 @@ Capabilities FakeCluster::GetCapabilities() const {
           .array = true,
           .dependencies = true,
           .local_files = true,
+          .placement = true,
+          .warning = true,
+          .timeout_requeue = true,
           .max_nodes = 1,
           .node = machine_};
 }
