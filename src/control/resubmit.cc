@@ -25,6 +25,11 @@ void ChangeGpus(int gpus, const std::optional<Machine>& node, Resources* resourc
 }  // namespace
 
 Result<JobSpec> ReadSpec(const JobRecord& record) {
+  if (record.dir.empty()) {
+    return Fail(ErrorCode::kUsage,
+                StrCat("job '", record.spec.id, "' was not submitted by overcap, which has no copy of it"),
+                "only jobs of 'overcap submit' can be run again");
+  }
   auto text = PosixFiles().Read(record.dir + "/spec.json");
   if (!text)
     return Fail(text.error().code,

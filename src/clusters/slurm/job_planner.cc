@@ -76,7 +76,8 @@ Result<std::vector<SlurmNode>> JobPlanner::ReadNodes(int64_t max_age_us) {
 std::vector<SlurmNode> JobPlanner::KnownNodes() {
   const auto text = context_->mirror().Peek(MirrorKind::kNodes);
   auto parsed = text ? ParseSinfo(*text->text, text->mark) : Result<SinfoText>();
-  return parsed ? std::move(parsed->nodes) : std::vector<SlurmNode>();
+  if (text && parsed) return std::move(parsed->nodes);
+  return ReadNodes(kDayUs).value_or(std::vector<SlurmNode>());  // once, so that defaults do not change later
 }
 
 // Yesterday's nodes will do for what fits; before a job is refused they are looked at again. What cannot be

@@ -27,7 +27,7 @@ class JobPlanner {
 
   // The configuration's settings with what the spec says over them.
   SbatchSettings Settings(const JobSpec& spec);
-  // The nodes as they were known last; asks nobody. Empty: not known.
+  // The nodes as they were known last; the cluster is asked only when they never were. Empty: not known.
   std::vector<SlurmNode> KnownNodes();
 
  private:
