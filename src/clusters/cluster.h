@@ -54,7 +54,6 @@ struct JobFilter {
   int64_t since_us = 0;               // submitted or ended after
   bool all = false;                   // also what ended long ago
   ListDetail detail = ListDetail::kFull;
-  int64_t max_age_us = 0;  // what is told may be so old: for those who look again and again
 };
 
 enum class WaitUntil { kStarted, kEnded };

@@ -59,14 +59,11 @@ class SlurmMirror(unittest.TestCase):
         self.assertLessEqual(set(reads), {"REQUEST_JOB_INFO", "REQUEST_PARTITION_INFO"})
         return reads
 
+    # With the real commands, which are content with less: test_slurm_sight.py
     def test_fifty_who_watch_cost_the_controller_one_call_in_five_seconds(self):
         calls = self.watch_together(16, 0)["REQUEST_JOB_INFO"]
         # Those that begin late end late.
         self.assertTrue(3 <= calls <= (16 + 5) // INTERVAL + 1, calls)
-
-    def test_fifty_who_are_content_with_ten_seconds_cost_it_half(self):
-        reads = self.watch_together(15, 10)
-        self.assertLessEqual(sum(reads.values()), 2 * ((15 + 5) // 10 + 1), reads)
 
     def test_without_its_controller_the_last_queue_is_told_with_the_error(self):
         self.assert_calm(self.watch())

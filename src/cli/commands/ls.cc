@@ -5,7 +5,6 @@
 #include "cli/commands/job_words.h"
 #include "cli/table.h"
 #include "cli/watch.h"
-#include "control/look.h"
 
 namespace overcap::cli {
 namespace {
@@ -122,8 +121,7 @@ Result<std::string> Frame(World& world, Cluster& cluster, const JobFilter& filte
   return TableText(world, records, width, color) + StaleLine(records);
 }
 
-Result<int> WatchJobs(World& world, Cluster& cluster, JobFilter filter) {
-  filter.max_age_us = kWatchAgeUs;
+Result<int> WatchJobs(World& world, Cluster& cluster, const JobFilter& filter) {
   return Watch(world, [&](int width, bool color) -> Result<std::string> {
     OC_TRY(text, Frame(world, cluster, filter, width, color));
     if (world.out().json() || world.out().quiet()) return text;

@@ -111,7 +111,9 @@ Result<std::vector<JobRecord>> SlurmJobs::List(const JobFilter& filter) {
     std::string id(mine ? IdOfSlurmComment(row.comment) : std::string_view());
     const bool ours = IsJobId(id) && (open.contains(id) || Folder(id).Exists());
     if (!ours) {
-      if (!state.ended) work.records.push_back(ForeignRecord(row, name));
+      if (state.ended) continue;
+      work.records.push_back(ForeignRecord(row, name));
+      work.records.back().stale = queue_.stale();
       continue;
     }
     if (state.state == JobState::kQueued || state.state == JobState::kHeld) {
@@ -139,6 +141,8 @@ Result<std::vector<JobRecord>> SlurmJobs::List(const JobFilter& filter) {
   }
   JudgeList(work.read, &work.records);
   if (!fresh && work.records.empty()) return Fail(fresh.error());
+  if (work.records.empty() && !queue_.stale().empty())
+    return Fail(ErrorCode::kUnavailable, StrCat("there were no jobs ", queue_.stale()));
   std::erase_if(work.records, [&](const JobRecord& job) { return !Matches(job, filter); });
   if (!filter.all && filter.states.empty() && filter.since_us == 0) KeepRecent(&work.records);
   std::stable_sort(work.records.begin(), work.records.end(), [](const JobRecord& a, const JobRecord& b) {
