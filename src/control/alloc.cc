@@ -35,12 +35,19 @@ bool IsOver(const AllocWorld& world, AllocationState* state) {
     return records.error().code == ErrorCode::kNotFound && !young;
   }
   state->record = std::move(records->front());
-  if (IsFinal(state->record->state)) return true;
-  ClusterSessions* sessions = (*cluster)->Sessions();
-  if (state->record->state != JobState::kRunning || sessions == nullptr) return false;
-  auto nodes = sessions->NodesOf(*state->record);
-  if (nodes) state->nodes = std::move(*nodes);
-  return false;
+  return IsFinal(state->record->state);
+}
+
+// The holder itself has told ssh where it is; only where it could not the cluster is asked.
+std::vector<std::string> NodesOf(const AllocWorld& world, const AllocationState& state,
+                                 const std::string& told) {
+  if (!state.record || state.record->state != JobState::kRunning) return {};
+  if (!told.empty()) return {told};
+  const auto cluster = world.cluster(state.allocation.cluster);
+  ClusterSessions* sessions = cluster ? (*cluster)->Sessions() : nullptr;
+  if (sessions == nullptr) return {};
+  auto nodes = sessions->NodesOf(*state.record);
+  return nodes ? std::move(*nodes) : std::vector<std::string>();
 }
 
 // An entry that leads to a job that does not run: its holder was killed before it could remove it.
@@ -55,10 +62,13 @@ bool Look(const AllocWorld& world, AllocationBook* book, AllocationState* state)
   const bool over = IsOver(world, state);
   RemoveDeadEntry(world, *state, over);
   if (over) book->Forget(state->allocation);
+  if (over) return false;
   const std::vector<SshEntry> entries = ReadSshEntries(world.home);
-  state->ssh = std::any_of(entries.begin(), entries.end(),
-                           [&](const SshEntry& entry) { return Owns(entry, state->allocation); });
-  return !over;
+  const auto entry = std::find_if(entries.begin(), entries.end(),
+                                  [&](const SshEntry& one) { return Owns(one, state->allocation); });
+  state->ssh = entry != entries.end();
+  state->nodes = NodesOf(world, *state, state->ssh ? entry->node : "");
+  return true;
 }
 
 // Entries whose name is not in the book any more, though their job was made under one of these roots.

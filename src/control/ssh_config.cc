@@ -9,7 +9,7 @@
 namespace overcap {
 namespace {
 
-constexpr std::string_view kBegin = " begin: job ", kAttempt = ", attempt ", kEnd = " end";
+constexpr std::string_view kBegin = " begin: job ", kAttempt = ", attempt ", kNode = ", node ", kEnd = " end";
 constexpr std::string_view kMark = "# overcap-";
 
 // One line with its end; moves `at` behind it.
@@ -21,7 +21,7 @@ std::string_view NextLine(std::string_view text, size_t* at) {
   return line;
 }
 
-// "# overcap-dev begin: job ann_1_x, attempt 2 ..."
+// "# overcap-dev begin: job ann_1_x, attempt 2, node n3; ..."
 bool ReadBegin(std::string_view line, SshEntry* entry) {
   line = Trim(line);
   if (!line.starts_with(kMark)) return false;
@@ -33,6 +33,9 @@ bool ReadBegin(std::string_view line, SshEntry* entry) {
   const std::string_view number = line.substr(attempt + kAttempt.size());
   const auto parsed = ParseInt(number.substr(0, number.find_first_not_of("0123456789")));
   entry->attempt = parsed ? static_cast<int>(*parsed) : 0;
+  const size_t node = number.find(kNode);
+  if (node != std::string_view::npos)
+    entry->node = number.substr(node + kNode.size(), number.find(';', node) - node - kNode.size());
   return parsed.has_value();
 }
 
@@ -125,7 +128,7 @@ std::string SshHostName(std::string_view allocation) {
 
 Result<std::string> SshHostEntry(const SshHost& host) {
   const std::string ssh_name = SshHostName(host.name);
-  std::string text = StrCat("# ", ssh_name, kBegin, host.job, kAttempt, host.attempt,
+  std::string text = StrCat("# ", ssh_name, kBegin, host.job, kAttempt, host.attempt, kNode, host.node,
                             "; kept by overcap, goes with the allocation\n", "Host ", ssh_name, "\n");
   const auto add = [&](std::string_view key, std::string_view value) {
     text += StrCat("  ", key, " ", value, "\n");

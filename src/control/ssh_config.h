@@ -32,6 +32,7 @@ Result<std::string> SshHostEntry(const SshHost& host);
 struct SshEntry {
   std::string name, job;
   int attempt = 0;
+  std::string node;
   bool operator==(const SshEntry&) const = default;
 };
 std::vector<SshEntry> SshEntries(std::string_view text);

@@ -26,7 +26,8 @@ TEST(SshConfig, AnEntryLeadsThroughTheProxyWithKeysOfItsOwn) {
   const auto entry = SshHostEntry(Dev());
   ASSERT_TRUE(entry);
   EXPECT_EQ(*entry,
-            "# overcap-dev begin: job ann_1_00000001, attempt 2; kept by overcap, goes with the allocation\n"
+            "# overcap-dev begin: job ann_1_00000001, attempt 2, node n2; kept by overcap, goes with the "
+            "allocation\n"
             "Host overcap-dev\n"
             "  HostName n2\n"
             "  User ann\n"
@@ -68,7 +69,7 @@ TEST(SshConfig, AnEntryIsReplacedInItsPlaceAndRemovedWithoutATrace) {
   const std::string foreign = "Host a\n  User b\n", more = "# mine\r\nHost c\r\n";
   const std::string entry = *SshHostEntry(Dev());
   const std::string text = foreign + entry + more;
-  EXPECT_EQ(SshEntries(text), (std::vector<SshEntry>{{"dev", "ann_1_00000001", 2}}));
+  EXPECT_EQ(SshEntries(text), (std::vector<SshEntry>{{"dev", "ann_1_00000001", 2, "n2"}}));
   SshHost moved = Dev();
   moved.node = "n3", moved.attempt = 3;
   const std::string other = *SshHostEntry(moved);

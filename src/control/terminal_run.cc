@@ -25,10 +25,16 @@ bool TakenOver() {
   return tcgetattr(STDIN_FILENO, &modes) == 0 && (modes.c_lflag & ICANON) == 0;
 }
 
+// Whether the keys of one reach this process.
+bool HasTerminal() {
+  const Fd terminal(open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC));
+  return terminal.Valid() && tcgetpgrp(terminal.Get()) == getpgrp();
+}
+
 class Beside {
  public:
-  Beside(const TerminalWatch& watch, SignalInbox inbox)
-      : watch_(watch), filter_(watch.is_chatter), inbox_(std::move(inbox)) {}
+  Beside(const std::string& program, const TerminalWatch& watch, SignalInbox inbox)
+      : watch_(watch), filter_(program, watch.is_chatter), inbox_(std::move(inbox)) {}
 
   Result<TerminalRun> Run(const Replacement& plan);
 
@@ -64,6 +70,7 @@ Result<void> Beside::Start(const Replacement& plan) {
   request.stdin_fd = STDIN_FILENO, request.stdout_fd = STDOUT_FILENO, request.stderr_fd = theirs.Get();
   request.group = ProcessGroup::kInherit;
   request.want_pidfd = true;
+  request.parent_death_signal = SIGTERM;
   OC_TRY(spawned, Spawn(request));
   child_ = std::move(spawned);
   return {};
@@ -74,8 +81,10 @@ void Beside::HeedSignals() {
     if (signal == SIGTERM || signal == SIGHUP) {
       kill(child_.pid, signal);
       passed_on_ = std::max(passed_on_, 1);
-    } else if (!taken_over_) {
-      run_.interrupted = true;  // the terminal has told the program, too
+    } else {
+      // A terminal has told the program, too.
+      if (!HasTerminal()) kill(child_.pid, signal);
+      if (!taken_over_) run_.interrupted = true;
     }
   }
 }
@@ -124,10 +133,16 @@ Result<TerminalRun> Beside::Run(const Replacement& plan) {
 
 }  // namespace
 
+bool StderrFilter::MayBeChatter(std::string_view line) const {
+  if (!is_chatter_ || line_begun_) return false;
+  const size_t both = std::min(line.size(), start_.size());
+  return line.substr(0, both) == std::string_view(start_).substr(0, both);
+}
+
 std::string StderrFilter::Passed(std::string_view line) const {
   std::string_view text = line;
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
-  return is_chatter_ && is_chatter_(text) ? "" : std::string(line);
+  return MayBeChatter(line) && is_chatter_(text) ? "" : std::string(line);
 }
 
 std::string StderrFilter::Take(std::string_view bytes) {
@@ -136,9 +151,12 @@ std::string StderrFilter::Take(std::string_view bytes) {
   size_t from = 0;
   for (size_t end; (end = open_.find('\n', from)) != std::string::npos; from = end + 1) {
     passed += Passed(std::string_view(open_).substr(from, end + 1 - from));
+    line_begun_ = false;
   }
   open_.erase(0, from);
-  return passed;
+  if (open_.empty() || MayBeChatter(open_)) return passed;
+  line_begun_ = true;
+  return passed + std::exchange(open_, "");
 }
 
 std::string StderrFilter::Finish() {
@@ -147,7 +165,7 @@ std::string StderrFilter::Finish() {
 
 Result<TerminalRun> RunOnTerminal(const Replacement& plan, const TerminalWatch& watch) {
   OC_TRY(inbox, SignalInbox::Make({SIGINT, SIGQUIT, SIGTERM, SIGHUP}));
-  return Beside(watch, std::move(inbox)).Run(plan);
+  return Beside(plan.argv.empty() ? "" : plan.argv[0], watch, std::move(inbox)).Run(plan);
 }
 
 }  // namespace overcap

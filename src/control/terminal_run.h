@@ -24,22 +24,27 @@ struct TerminalWatch {
   std::function<void()> taken_over = {};  // once; may be empty
 };
 
-// Until the program ends. Its keys, window size and signals are the terminal's own; TERM and HUP to this
-// process are passed on, and what does not end then is killed.
+// Until the program ends; it works without a terminal, too. Keys, window size and signals are the terminal's
+// own; TERM and HUP to this process are passed on, and what does not end then is killed.
 Result<TerminalRun> RunOnTerminal(const Replacement& plan, const TerminalWatch& watch);
 
-// Splits what a program writes to stderr into lines and drops chatter; what is not ended yet stays inside.
+// Drops lines of chatter from what a program writes to stderr. Only what may become such a line (it begins
+// with the program's name) is kept back until it ends.
 class StderrFilter {
  public:
-  explicit StderrFilter(std::function<bool(std::string_view line)> is_chatter)
-      : is_chatter_(std::move(is_chatter)) {}
+  StderrFilter(std::string_view program, std::function<bool(std::string_view line)> is_chatter)
+      : start_(std::string(program) + ": "), is_chatter_(std::move(is_chatter)) {}
   std::string Take(std::string_view bytes);
   std::string Finish();  // the rest
 
  private:
+  bool MayBeChatter(std::string_view line) const;
   std::string Passed(std::string_view line) const;
+
+  std::string start_;
   std::function<bool(std::string_view line)> is_chatter_;
-  std::string open_;
+  std::string open_;         // kept back
+  bool line_begun_ = false;  // a part of this line has passed
 };
 
 }  // namespace overcap

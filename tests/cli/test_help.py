@@ -7,8 +7,8 @@ import subprocess
 
 from overcap_rig import Rig, main
 
-VERBS = ("submit", "launch", "launches", "rank", "env", "query", "ls", "logs", "wait", "abort", "resubmit", "hold", "release", "exec", "rm", "gc", "init",
-         "doctor", "config show", "daemon status", "daemon stop", "shell-init")
+VERBS = ("submit", "launch", "launches", "rank", "env", "query", "ls", "logs", "wait", "abort", "resubmit", "hold", "release", "exec", "ssh", "shell", "alloc", "alloc list", "alloc release", "alloc install", "rm", "gc", "init",
+         "doctor", "cluster list", "cluster check", "config show", "daemon status", "daemon stop", "shell-init")
 
 
 class Help(Rig):

@@ -9,6 +9,7 @@
 #include "clusters/slurm/job_planner.h"
 #include "clusters/slurm/pending_reason.h"
 #include "clusters/slurm/session_command.h"
+#include "clusters/slurm/slurm_queue.h"
 #include "clusters/slurm/state_words.h"
 #include "clusters/slurm/tool_variables.h"
 #include "model/host_list.h"
@@ -49,6 +50,17 @@ Error NotRunning(const JobRecord& record) {
   const bool over = IsFinal(record.state) && !record.dir.empty();
   return {ErrorCode::kConflict, StrCat("job '", record.spec.id, "' is ", state, ", not running"),
           over ? StrCat("its folder is ", ShellQuote(record.dir)) : ""};
+}
+
+Result<std::vector<std::string>> NodesOfRows(const std::vector<SqueueJob>& rows) {
+  std::vector<std::string> nodes;
+  for (const SqueueJob& row : rows) {
+    OC_TRY(of_row, ExpandHostList(row.node_list));
+    for (std::string& node : of_row) {
+      if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(std::move(node));
+    }
+  }
+  return nodes;
 }
 
 std::vector<std::string> EnterWords(const std::string& binary, const JobRecord& record,
@@ -94,24 +106,26 @@ Result<std::vector<SqueueJob>> SlurmSessions::RunningRows(int64_t slurm_id, int6
 Result<std::vector<std::string>> SlurmSessions::NodesOf(const JobRecord& record) {
   OC_TRY(slurm_id, SlurmIdOf(record));
   OC_TRY(rows, RunningRows(slurm_id, kWatchingAgeUs));
-  std::vector<std::string> nodes;
-  for (const SqueueJob& row : rows) {
-    OC_TRY(of_row, ExpandHostList(row.node_list));
-    for (std::string& node : of_row) {
-      if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(std::move(node));
-    }
-  }
-  return nodes;
+  return NodesOfRows(rows);
 }
 
-// The node as Slurm calls it. A job that the queue does not show as running yet is left to srun's judgement.
-Result<std::string> SlurmSessions::CheckNode(const JobRecord& record, const std::string& node) {
+// For somebody who wants to go there: a job that is too young for the mirror is asked for itself.
+Result<std::vector<std::string>> SlurmSessions::NodesNow(int64_t slurm_id) {
+  OC_TRY(rows, RunningRows(slurm_id, kActingAgeUs));
+  if (!rows.empty()) return NodesOfRows(rows);
+  OC_TRY(fresh, SlurmQueue(context_).LookAt(slurm_id));
+  std::erase_if(fresh, [](const SqueueJob& row) { return !Runs(row); });
+  return NodesOfRows(fresh);
+}
+
+// The node as Slurm calls it.
+Result<std::string> SlurmSessions::CheckNode(const JobRecord& record, int64_t slurm_id,
+                                             const std::string& node) {
   if (node.empty()) return std::string();
-  OC_TRY(nodes, NodesOf(record));
-  if (nodes.empty() || std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return node;
-  const std::string shown = Join(nodes, ", ");
+  OC_TRY(nodes, NodesNow(slurm_id));
+  if (std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return node;
   return Fail(ErrorCode::kUsage, StrCat("job '", record.spec.id, "' has nothing on node ", Quoted(node)),
-              StrCat("it runs on ", shown));
+              nodes.empty() ? "" : StrCat("it runs on ", Join(nodes, ", ")));
 }
 
 Result<Replacement> SlurmSessions::Become(std::vector<std::string> argv) const {
@@ -136,7 +150,7 @@ Result<Replacement> SlurmSessions::PlanAttach(const JobRecord& record, const Att
     const auto row = std::find_if(rows.begin(), rows.end(), fits);
     if (row != rows.end()) attach.slurm_id = row->job_id;
   }
-  OC_TRY(node, CheckNode(record, request.node));
+  OC_TRY(node, CheckNode(record, slurm_id, request.node));
   attach.node = std::move(node);
   attach.terminal = request.terminal;
   attach.stream = request.stream;

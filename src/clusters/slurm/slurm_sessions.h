@@ -29,7 +29,8 @@ class SlurmSessions : public ClusterSessions {
   // Rows of this job that run now, as the mirror has them.
   Result<std::vector<SqueueJob>> RunningRows(int64_t slurm_id, int64_t max_age_us);
   Result<int64_t> SlurmIdOf(const JobRecord& record) const;  // an array's own for an array
-  Result<std::string> CheckNode(const JobRecord& record, const std::string& node);
+  Result<std::vector<std::string>> NodesNow(int64_t slurm_id);
+  Result<std::string> CheckNode(const JobRecord& record, int64_t slurm_id, const std::string& node);
   Result<Replacement> Become(std::vector<std::string> argv) const;
 
   SlurmContext* context_;

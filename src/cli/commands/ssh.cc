@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/commands.h"
+#include "cli/commands/person_words.h"
+
+namespace overcap::cli {
+namespace {
+
+constexpr Flag kFlags[] = {
+    {"--node", "-w", "NODE", "on this node of the job; its first one by default"},
+};
+
+Result<int> Run(World& world, const Args& args) {
+  OC_TRY(words, ReadBesideWords(args));
+  return RunBeside(world, words);
+}
+
+}  // namespace
+
+constinit const Command kSsh = {
+    .name = "ssh",
+    .summary = "a shell inside a running job or allocation",
+    .usage = "JOB|NAME [-w NODE] [CMD...]",
+    .flags = kFlags,
+    .min_words = 1,
+    .takes_command = true,
+    .run = Run,
+    .job_words = true,
+};
+
+}  // namespace overcap::cli
