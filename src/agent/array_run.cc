@@ -22,7 +22,8 @@ constexpr int64_t kTaskBytes = 2048;  // more than the lines of one task need
 }  // namespace
 
 ArrayRun::ArrayRun(const JobSpec& spec, const AgentOptions& options, const AttemptFolder& attempt,
-                   const Clock& clock, Supervisor* supervisor, ReportFile* report, RankGroup* ranks)
+                   const Clock& clock, Supervisor* supervisor, ReportFile* report, Ranks* ranks,
+                   EndingJudge judge)
     : spec_(spec),
       options_(options),
       retry_tasks_(options.retry_tasks),
@@ -31,6 +32,7 @@ ArrayRun::ArrayRun(const JobSpec& spec, const AgentOptions& options, const Attem
       supervisor_(*supervisor),
       report_(*report),
       ranks_(*ranks),
+      judge_(std::move(judge)),
       synced_us_(clock.MonotonicUs()) {}
 
 Ending ArrayRun::Run(TaskCounter counter) {
@@ -74,7 +76,7 @@ Ending ArrayRun::RunTask(int task, int first_try) {
   for (int attempt = first_try;; ++attempt) {
     Ending ending = RunTry(task, attempt);
     const bool again = ending.state == JobState::kFailed && attempt - first_try < spec_.max_restarts;
-    if (!again || supervisor_.CancelRequested()) return ending;
+    if (!again || stopped_ || supervisor_.CancelRequested()) return ending;
     (void)report_.Reserve(kTaskBytes);  // where it fails the room of the ending is used
   }
 }
@@ -93,6 +95,8 @@ Ending ArrayRun::RunTry(int task, int attempt) {
   (void)mkdir(state.c_str(), 0700);  // where it cannot be made, a task that needs it says so
   Ending ending = ranks_.Run(logs, this);
   (void)rmdir(state.c_str());  // when nothing was left in it
+  stopped_ = ending.state == JobState::kCancelled;
+  if (judge_) ending = judge_(ending);
   report_.Queue(TaskEndLine(clock_.WallUs(), task, attempt, ending));
   return ending;
 }

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/attempt_folder.h"
-#include "agent/rank_group.h"
+#include "agent/ranks.h"
 #include "agent/report_file.h"
 #include "agent/task_counter.h"
+#include "model/job_spec.h"
 #include "sys/clock.h"
 
 namespace overcap {
+
+// What the end of a run means on this cluster. Called once for each run.
+using EndingJudge = std::function<Ending(const Ending&)>;
 
 // Takes tasks of an array, one at a time, until none is left or it is told to stop.
 class ArrayRun : public GroupObserver {
  public:
   ArrayRun(const JobSpec& spec, const AgentOptions& options, const AttemptFolder& attempt, const Clock& clock,
-           Supervisor* supervisor, ReportFile* report, RankGroup* ranks);
+           Supervisor* supervisor, ReportFile* report, Ranks* ranks, EndingJudge judge = {});
 
   Ending Run(TaskCounter counter);
   Ending RunOne(int task);  // this one only, in the first try that has no logs yet; its own ending
@@ -42,7 +47,9 @@ class ArrayRun : public GroupObserver {
   const Clock& clock_;
   Supervisor& supervisor_;
   ReportFile& report_;
-  RankGroup& ranks_;
+  Ranks& ranks_;
+  EndingJudge judge_;
+  bool stopped_ = false;  // the last try was told to stop
   size_t retried_ = 0;
   int task_ = -1;
   int64_t synced_us_;

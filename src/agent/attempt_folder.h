@@ -14,12 +14,16 @@ class AttemptFolder {
   explicit AttemptFolder(const AgentOptions& options)
       : spec_(StrCat(options.job_dir, "/spec.json")),
         folder_(StrCat(options.job_dir, "/attempt-", options.attempt)),
-        agent_(StrCat(folder_, "/agent-", options.slot)) {}
+        agent_(StrCat(folder_, "/agent-", options.slot)),
+        slot_(options.slot) {}
 
   const std::string& Path() const { return folder_; }
   const std::string& Spec() const { return spec_; }
   std::string Claim() const { return agent_ + ".claim"; }
   std::string Report() const { return agent_ + ".jsonl"; }
+  std::string Requeue() const {
+    return slot_ == 0 ? folder_ + "/requeue" : StrCat(folder_, "/requeue-", slot_);
+  }
   std::string Code() const { return folder_ + "/code"; }
   std::string Environment() const { return folder_ + "/environment"; }
   std::string NextTask() const { return folder_ + "/next-task"; }
@@ -31,6 +35,7 @@ class AttemptFolder {
 
  private:
   std::string spec_, folder_, agent_;
+  int slot_;
 };
 
 }  // namespace overcap

@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <sys/stat.h>
 
-#include "agent/array_run.h"
 #include "agent/code_folder.h"
 #include "agent/ending.h"
 #include "agent/rank_environment.h"
+#include "agent/rank_group.h"
 #include "base/text.h"
 #include "model/agent_report.h"
 #include "snapshot/store.h"
@@ -50,7 +50,7 @@ Result<Ending> AttemptRun::RunSpec() {
   OC_TRY(spec, SpecFromJson(text));
   if (spec.command.empty())
     return Fail(ErrorCode::kCorrupt, StrCat("'", attempt_.Spec(), "' has no command"));
-  OC_TRY_VOID(report_.Reserve(spec.resources.ranks_per_node * kRankBytes));
+  OC_TRY_VOID(report_.Reserve(spec.resources.world_size() * kRankBytes));
   OC_TRY(store, SnapshotStore::Open(options_.store_dir));
   std::string blob;
   if (!spec.environment.empty()) {
@@ -59,14 +59,32 @@ Result<Ending> AttemptRun::RunSpec() {
   }
   OC_TRY(folder, PrepareFolder(spec, attempt_, store, &supervisor_));
   OC_TRY_VOID(MakeStateFolder());
-  RankGroup ranks(spec, options_, {blob, cluster_.variables}, folder, &supervisor_, cluster_.companion);
-  OC_TRY_VOID(WriteEnvironment(ranks));
+  const RankVariables variables{blob, cluster_.variables};
+  return cluster_.srun ? RunOnNodes(spec, variables, folder) : RunHere(spec, variables, folder);
+}
+
+Result<Ending> AttemptRun::RunHere(const JobSpec& spec, const RankVariables& variables,
+                                   const std::string& folder) {
+  RankGroup ranks(spec, options_, variables, folder, &supervisor_, cluster_.watch);
   if (!ranks.Guard().PinError().empty()) {
     report_.WriteIfRoom(NoteLine(
         clock_.WallUs(), StrCat("the ranks are not pinned to their processors: ", ranks.Guard().PinError())));
   }
+  return RunRanks(spec, &ranks);
+}
+
+Result<Ending> AttemptRun::RunOnNodes(const JobSpec& spec, const RankVariables& variables,
+                                      const std::string& folder) {
+  SrunSetting setting = *cluster_.srun;
+  setting.folder = folder;
+  OC_TRY(ranks, SrunRanks::Make(spec, options_, variables, setting, clock_, cluster_.watch));
+  return RunRanks(spec, &ranks);
+}
+
+Result<Ending> AttemptRun::RunRanks(const JobSpec& spec, Ranks* ranks) {
+  OC_TRY_VOID(WriteEnvironment(*ranks));
   if (supervisor_.CancelRequested()) return Ending{JobState::kCancelled, -1, 0, -1, ""};
-  return spec.array.empty() ? RunPlain(&ranks) : RunArray(spec, &ranks);
+  return spec.array.empty() ? RunPlain(ranks) : RunArray(spec, ranks);
 }
 
 // Those of an array's tasks stand in it, and are made when a task is begun.
@@ -77,7 +95,7 @@ Result<void> AttemptRun::MakeStateFolder() {
   return {};
 }
 
-Result<void> AttemptRun::WriteEnvironment(const RankGroup& ranks) {
+Result<void> AttemptRun::WriteEnvironment(const Ranks& ranks) {
   std::string text;
   for (const std::string& entry : ranks.FirstEnvironment()) text.append(entry).push_back('\0');
   Result<void> made = files_.CreateExclusive(attempt_.Environment(), text);
@@ -85,19 +103,19 @@ Result<void> AttemptRun::WriteEnvironment(const RankGroup& ranks) {
   return made;
 }
 
-Result<Ending> AttemptRun::RunPlain(RankGroup* ranks) {
+Result<Ending> AttemptRun::RunPlain(Ranks* ranks) {
   std::vector<std::string> logs;
   for (size_t rank = 0; rank < ranks->Size(); ++rank) logs.push_back(attempt_.Log(static_cast<int>(rank)));
   RankReporter reporter(clock_, ranks->MasterPort(), &report_);
   return ranks->Run(logs, &reporter);
 }
 
-Result<Ending> AttemptRun::RunArray(const JobSpec& spec, RankGroup* ranks) {
+Result<Ending> AttemptRun::RunArray(const JobSpec& spec, Ranks* ranks) {
   // The report's name must be as durable as the starts of tasks in it.
   OC_TRY_VOID(files_.SyncFolder(attempt_.Path()));
   OC_TRY_VOID(files_.SyncFolder(options_.job_dir));
   OC_TRY_VOID(files_.SyncFolder(options_.job_dir.substr(0, options_.job_dir.rfind('/'))));
-  ArrayRun array(spec, options_, attempt_, clock_, &supervisor_, &report_, ranks);
+  ArrayRun array(spec, options_, attempt_, clock_, &supervisor_, &report_, ranks, cluster_.judge);
   if (cluster_.task >= 0) return array.RunOne(cluster_.task);
   OC_TRY(counter, TaskCounter::Open(attempt_.NextTask()));
   return array.Run(std::move(counter));

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "agent/array_run.h"
 #include "agent/attempt_folder.h"
+#include "agent/cluster_watch.h"
 #include "agent/options.h"
-#include "agent/rank_group.h"
+#include "agent/ranks.h"
 #include "agent/report_file.h"
+#include "agent/srun_ranks.h"
 #include "base/result.h"
 #include "model/job_spec.h"
 #include "sys/clock.h"
@@ -18,9 +22,11 @@ namespace overcap {
 
 // What a cluster has given to the attempt; nothing of it in the embedded engine.
 struct ClusterPart {
-  std::vector<std::string> variables;   // for the ranks
-  GroupCompanion* companion = nullptr;  // looks after the job while ranks run
-  int task = -1;                        // arrays: the one task of this slot; -1: those that nobody has taken
+  std::vector<std::string> variables;  // for the ranks
+  std::optional<SrunSetting> srun;     // ranks on several nodes; its folder is set here
+  ClusterWatch* watch = nullptr;       // looks after the job while ranks run
+  EndingJudge judge = {};              // arrays: of the task's ending
+  int task = -1;                       // arrays: the one task of this slot; -1: those that nobody has taken
 };
 
 // Runs a slot whose report is open, from its spec to its ending.
@@ -40,9 +46,12 @@ class AttemptRun {
  private:
   Result<Ending> RunSpec();
   Result<void> MakeStateFolder();
-  Result<void> WriteEnvironment(const RankGroup& ranks);
-  Result<Ending> RunPlain(RankGroup* ranks);
-  Result<Ending> RunArray(const JobSpec& spec, RankGroup* ranks);
+  Result<Ending> RunHere(const JobSpec& spec, const RankVariables& variables, const std::string& folder);
+  Result<Ending> RunOnNodes(const JobSpec& spec, const RankVariables& variables, const std::string& folder);
+  Result<Ending> RunRanks(const JobSpec& spec, Ranks* ranks);
+  Result<void> WriteEnvironment(const Ranks& ranks);
+  Result<Ending> RunPlain(Ranks* ranks);
+  Result<Ending> RunArray(const JobSpec& spec, Ranks* ranks);
 
   const AgentOptions& options_;
   const AttemptFolder& attempt_;

@@ -18,15 +18,20 @@ constexpr int kUsualUmask = 022;
 }  // namespace
 
 RankGroup::RankGroup(const JobSpec& spec, const AgentOptions& options, const RankVariables& variables,
-                     const std::string& folder, Supervisor* supervisor, GroupCompanion* companion)
+                     const std::string& folder, Supervisor* supervisor, ClusterWatch* watch)
     : spec_(spec),
       options_(options),
       supervisor_(*supervisor),
-      companion_(companion),
+      watch_(watch),
       guard_(spec, options),
       limits_(guard_.Limits()),
       master_port_(FreePort()),
       members_(spec.batch ? 1 : spec.resources.ranks_per_node) {
+  if (watch_ != nullptr) {
+    limits_.leave_alone = [this, usual = limits_.leave_alone](pid_t pid) {
+      return watch_->IsOwnHelper(pid) || (usual && usual(pid));
+    };
+  }
   for (size_t rank = 0; rank < members_.size(); ++rank) {
     SpawnRequest& request = members_[rank].request;
     request.argv = spec.command;
@@ -59,7 +64,7 @@ Ending RankGroup::Run(const std::vector<std::string>& logs, GroupObserver* obser
   const Result<std::vector<Fd>> files = OpenLogs(logs);
   if (!files) return CannotRun(files.error().message);
   guard_.Begin();
-  const GroupEnd end = supervisor_.Run(&members_, limits_, observer, companion_);
+  const GroupEnd end = supervisor_.Run(&members_, limits_, observer, watch_);
   return EndingOf(end, spec_.resources, end.cause == StopCause::kMemberFailed && guard_.KernelKilled());
 }
 

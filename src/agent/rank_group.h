@@ -5,8 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/cluster_watch.h"
 #include "agent/options.h"
 #include "agent/rank_guard.h"
+#include "agent/ranks.h"
 #include "base/result.h"
 #include "model/job_spec.h"
 #include "model/job_state.h"
@@ -14,28 +16,21 @@
 
 namespace overcap {
 
-// Under Overcap's own variables of a rank.
-struct RankVariables {
-  std::string_view submitter;               // NUL-separated NAME=VALUE
-  const std::vector<std::string>& cluster;  // over these; see RankSetting
-};
-
-// The ranks of an attempt, made ready once and run once, or once for each task of an array.
-class RankGroup {
+// Ranks on this machine, as children of the agent.
+class RankGroup : public Ranks {
  public:
-  // `folder` is where the ranks start; `companion`, or null, is asked while they run. `spec` and `options`
+  // `folder` is where the ranks start; `watch`, or null, is asked while they run. `spec` and `options`
   // must outlive it.
   RankGroup(const JobSpec& spec, const AgentOptions& options, const RankVariables& variables,
-            const std::string& folder, Supervisor* supervisor, GroupCompanion* companion);
+            const std::string& folder, Supervisor* supervisor, ClusterWatch* watch);
 
-  size_t Size() const { return members_.size(); }
-  int MasterPort() const { return master_port_; }
-  const std::vector<std::string>& FirstEnvironment() const { return members_[0].request.env; }
+  size_t Size() const override { return members_.size(); }
+  int MasterPort() const override { return master_port_; }
+  const std::vector<std::string>& FirstEnvironment() const override { return members_[0].request.env; }
   const RankGuard& Guard() const { return guard_; }
 
-  void NameTask(int task, int attempt);  // arrays, before each Run; ranks that meet get a new port each time
-  // Runs all ranks to their end, with their output in these new files, one each.
-  Ending Run(const std::vector<std::string>& logs, GroupObserver* observer);
+  void NameTask(int task, int attempt) override;  // ranks that meet get a new port each time
+  Ending Run(const std::vector<std::string>& logs, GroupObserver* observer) override;
 
  private:
   Result<std::vector<Fd>> OpenLogs(const std::vector<std::string>& logs);
@@ -43,7 +38,7 @@ class RankGroup {
   const JobSpec& spec_;
   const AgentOptions& options_;
   Supervisor& supervisor_;
-  GroupCompanion* companion_;
+  ClusterWatch* watch_;
   RankGuard guard_;
   GroupLimits limits_;
   int master_port_;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -66,6 +67,10 @@ void ReportFile::WriteIfRoom(std::string_view line) {
 
 void ReportFile::Sync() {
   if (fdatasync(fd_.Get()) != 0 && error_ == 0) error_ = errno;
+}
+
+void ReportFile::Touch() {
+  (void)futimens(fd_.Get(), nullptr);
 }
 
 }  // namespace overcap

@@ -29,6 +29,7 @@ class ReportFile {
   // A line that may be left out: only while more room is left than the ending needs.
   void WriteIfRoom(std::string_view line);
   void Sync();
+  void Touch();  // a sign of life: its time is now
 
   int error() const { return error_; }  // errno of the first write that failed; 0: none
 

@@ -8,13 +8,21 @@
 #include "agent/attempt_run.h"
 #include "agent/slot_claim.h"
 #include "agent/slurm_handle.h"
+#include "agent/slurm_requeue.h"
 #include "agent/slurm_start.h"
+#include "agent/slurm_verdict.h"
+#include "agent/slurm_watch.h"
 #include "base/text.h"
 #include "model/agent_report.h"
+#include "sys/own_program.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
 namespace {
+
+constexpr int64_t kSecond = 1'000'000;
+constexpr int64_t kEndedUs = 10 * kSecond;    // for Slurm to end what it was asked to start again
+constexpr int64_t kTimeToTry = 10 * kSecond;  // less is not worth another attempt
 
 // For Slurm: 0 only for what succeeded.
 int ExitStatusFor(const Ending& ending) {
@@ -22,11 +30,24 @@ int ExitStatusFor(const Ending& ending) {
   return ending.exit_status > 0 && ending.exit_status < 256 ? ending.exit_status : 1;
 }
 
+// A rank that does not heed TERM is to be ended before Slurm ends the agent itself.
+int64_t GraceUs(const AgentOptions& options, const Variables& variables) {
+  const auto conf = PosixFiles().Read(std::string(variables.Get("SLURM_CONF")));
+  const int64_t kill_us = KillWaitSeconds(conf.value_or("")) * kSecond;
+  return std::min(options.grace_seconds * kSecond, std::max(kill_us - 2 * kSecond, kill_us / 2));
+}
+
 // One start of a batch script.
 class SlurmAgent {
  public:
-  SlurmAgent(const AgentOptions& options, const Clock& clock, Supervisor* supervisor)
-      : options_(options), clock_(clock), supervisor_(*supervisor), variables_(Variables::OfThisProcess()) {}
+  SlurmAgent(const AgentOptions& options, int64_t grace_us, Variables variables, const Clock& clock,
+             Supervisor* supervisor)
+      : options_(options),
+        grace_us_(grace_us),
+        variables_(std::move(variables)),
+        tools_(SlurmToolVariables(variables_)),
+        clock_(clock),
+        supervisor_(*supervisor) {}
 
   Result<int> Run() {
     OC_TRY(start, ReadSlurmStart(variables_));
@@ -42,15 +63,42 @@ class SlurmAgent {
     claim_ = OwnClaim();
     claim_.slurm_id = start_.job_id;
     claim_.slurm_restart = start_.restart;
+    OC_TRY(listener, ListenerOf());
+    watch_.emplace(
+        SlurmWatchInputs{spec_, start_, options_.job_dir, grace_us_, tools_, clock_, std::move(listener)});
     return spec_.array.empty() ? RunJob() : RunTask();
   }
 
  private:
+  bool OnNodes() const { return !spec_.batch && start_.nodes.size() > 1; }
+
+  std::string Srun() const {
+    return ResolveProgram("srun", PathOf(variables_.entries()), "/").value_or("srun");
+  }
+
+  // With a grace time Slurm tells the steps, and only them, that they must make room: a job without any would
+  // learn of it when that time is over.
+  Result<LaunchCommand> ListenerOf() const {
+    if (!spec_.requeue || OnNodes() || start_.nodes.empty()) return LaunchCommand{};
+    LaunchRequest request;
+    request.launcher = {Flavour::kSrun, Srun(), 0, ""};
+    request.plan.hosts = {{start_.nodes.front(), 0, 1, 0}};
+    request.plan.world_size = 1;
+    request.hosts_chosen = true;
+    request.launcher_args = {"--job-name=overcap-listen", "--quiet", "--mem=0", "--gres=none"};
+    request.rank_command = {OwnProgram(), "agent", "listen"};
+    return ComposeLaunch(request);
+  }
+
+  // A job that fails may be tried again where it is.
   Result<int> RunJob() {
-    OC_TRY(claimed, ClaimNextAttempt(options_.job_dir, claim_));
-    if (!claimed) return kAgentNotMine;
-    options_.attempt = claimed->number;
-    return RunSlot(-1, &claimed->report);
+    for (int first = 1;; first = options_.attempt + 1) {
+      OC_TRY(claimed, ClaimNextAttempt(options_.job_dir, claim_, first));
+      if (!claimed) return kAgentNotMine;
+      options_.attempt = claimed->number;
+      OC_TRY(status, RunSlot(-1, &claimed->report));
+      if (!TryAgain()) return status;
+    }
   }
 
   // attempt-1 is that of all tasks; each start of a task has a slot of its own.
@@ -66,39 +114,125 @@ class SlurmAgent {
     return RunSlot(start_.task, &*report);
   }
 
-  Result<int> RunSlot(int task, ReportFile* report) {
-    const AttemptFolder attempt(options_);
-    report->Write(ClaimedLine(clock_.WallUs(), claim_));
+  ClusterPart PartOf(int task, ReportFile* report) {
     ClusterPart part;
     part.variables = VariablesOfSlurm(variables_);
     part.task = task;
-    const Ending ending = AttemptRun(options_, attempt, clock_, std::move(part), &supervisor_, report).Run();
-    report->Write(EndLine(clock_.WallUs(), ending));
+    part.watch = &*watch_;
+    part.judge = [this](const Ending& ranks) { return Judge(ranks); };
+    watch_->Begin(OnNodes() ? nullptr : &supervisor_, report);
+    if (OnNodes()) part.srun = {start_.nodes, GpusPerNode(variables_), Srun(), OwnProgram(), "", grace_us_};
+    return part;
+  }
+
+  Ending Judge(const Ending& ranks) {
+    stopped_ = ranks.state == JobState::kCancelled;
+    verdict_ = JudgeEnd(spec_, watch_->Collect(ranks));
+    return verdict_->ending;
+  }
+
+  Result<int> RunSlot(int task, ReportFile* report) {
+    const AttemptFolder attempt(options_);
+    const int64_t begin_us = clock_.MonotonicUs();
+    verdict_.reset();
+    report->Write(ClaimedLine(clock_.WallUs(), claim_));
+    const Ending ended =
+        AttemptRun(options_, attempt, clock_, PartOf(task, report), &supervisor_, report).Run();
+    if (!verdict_) Judge(ended);  // of an array that could not begin its task, too
+    CheckTooSoon(clock_.MonotonicUs() - begin_us, report);
+    if (!verdict_->requeue.empty()) report->Queue(RequeueLine(clock_.WallUs(), verdict_->requeue));
+    report->Write(EndLine(clock_.WallUs(), verdict_->ending));
     report->Sync();
     if (report->error() != 0)
       return Fail(ErrnoError(report->error(), StrCat("cannot write '", attempt.Report(), "'")));
-    return ExitStatusFor(ending);
+    if (verdict_->ask) Requeue(attempt, report);
+    return ExitStatusFor(verdict_->ending);
+  }
+
+  // Reports of the starts before this one, the latest first.
+  std::vector<AgentReport> EarlierReports() const {
+    std::vector<AgentReport> reports;
+    AgentOptions other = options_;
+    const int step = spec_.array.empty() ? 0 : spec_.array.Count();
+    for (int i = 0; i < 2; ++i) {
+      if (step == 0) --other.attempt;
+      other.slot -= step;
+      const auto text = files_.Read(AttemptFolder(other).Report());
+      if (other.attempt < 1 || other.slot < 0 || !text) break;
+      reports.push_back(ParseAgentReport(*text));
+    }
+    return reports;
+  }
+
+  void CheckTooSoon(int64_t lasted_us, ReportFile* report) {
+    if (!verdict_->ask || !EndsTooSoon(EarlierReports(), verdict_->requeue, lasted_us)) return;
+    report->WriteIfRoom(
+        NoteLine(clock_.WallUs(), StrCat("it has ended three times within a minute of its start (",
+                                         verdict_->requeue, "): it is not started again")));
+    verdict_->requeue.clear();
+    verdict_->ask = false;
+  }
+
+  void Requeue(const AttemptFolder& attempt, ReportFile* report) {
+    RequeueRequest request;
+    request.mark = attempt.Requeue();
+    request.why = verdict_->requeue;
+    request.name = start_.Name();
+    request.allow_first = !spec_.requeue;
+    request.tools = tools_;
+    if (const auto asked = RequeueOnce(request); !asked) {
+      report->Write(NotRequeuedLine(clock_.WallUs(), StrCat("not started again: ", asked.error().message)));
+      report->Sync();
+      return;
+    }
+    // It goes back to the queue; Slurm ends this start of it.
+    if (!supervisor_.CancelRequested()) supervisor_.Pause(kEndedUs);
+  }
+
+  bool TryAgain() {
+    if (stopped_ || verdict_->ending.state != JobState::kFailed || !verdict_->requeue.empty()) return false;
+    if (supervisor_.CancelRequested() || files_.Exists(options_.job_dir + "/cancel.json")) return false;
+    const int64_t limit_us = spec_.resources.time_seconds * kSecond;
+    if (limit_us > 0 && clock_.MonotonicUs() - began_us_ + kTimeToTry > limit_us) return false;
+    return Failures() <= spec_.max_restarts;
+  }
+
+  // Attempts of the job so far that failed and were not sent back to the queue.
+  int Failures() const {
+    int failures = 0;
+    for (AgentOptions each = options_; each.attempt >= 1; --each.attempt) {
+      const AgentReport report = ParseAgentReport(files_.Read(AttemptFolder(each).Report()).value_or(""));
+      if (report.end && report.end->state == JobState::kFailed && report.requeue.empty()) ++failures;
+    }
+    return failures;
   }
 
   AgentOptions options_;
+  const int64_t grace_us_;
+  const Variables variables_;
+  const std::vector<std::string> tools_;
   const Clock& clock_;
   Supervisor& supervisor_;
-  Variables variables_;
+  const int64_t began_us_ = clock_.MonotonicUs();
   PosixFiles files_;
   SlurmStart start_;
   JobSpec spec_;
   Claim claim_;
+  std::optional<SlurmWatch> watch_;
+  std::optional<SlurmVerdict> verdict_;
+  bool stopped_ = false;  // the ranks of the last attempt were told to stop
 };
 
 }  // namespace
 
 Result<int> RunSlurmAgent(const AgentOptions& options) {
   PosixClock clock;
+  Variables variables = Variables::OfThisProcess();
   SupervisorTimes times;
-  times.grace = options.grace_seconds * 1'000'000;
-  OC_TRY(supervisor, Supervisor::Make(clock, times));  // first: from here on no signal is lost
+  times.grace = GraceUs(options, variables);
+  OC_TRY(supervisor, Supervisor::Make(clock, times));
   SetDefaultSignals();
-  return SlurmAgent(options, clock, supervisor.get()).Run();
+  return SlurmAgent(options, times.grace, std::move(variables), clock, supervisor.get()).Run();
 }
 
 }  // namespace overcap

@@ -11,8 +11,18 @@
 #include "launch/logs/rank_logs.h"
 #include "launch/rank_plan.h"
 #include "sys/process.h"
+#include "sys/supervisor.h"
 
 namespace overcap {
+
+// Looks after an attempt while it runs, and is told what happens; called from inside Run() only. What Act()
+// says counts as a signal to stop (kCancelled, signal 0).
+class AttemptWatcher : public GroupCompanion {
+ public:
+  virtual void OnAllBegun() = 0;  // every rank runs
+  virtual void OnRankEnd(int rank, const ProcessEnd& end) = 0;
+  virtual void OnSignal(int signal) = 0;  // of this process: INT, TERM, HUP or USR1
+};
 
 struct Attempt {
   RankPlan plan;
@@ -25,11 +35,13 @@ struct Attempt {
   std::string cpu_bind;    // local and ssh: processors of each rank; "": not bound
   std::vector<std::string> ssh_options;  // words between `ssh` and the host
   std::string ssh_program = "ssh";
-  std::string binary;               // this program's own file
-  int master_port = 0;              // 0: a free one is found on the first host
-  int64_t grace_us = 10'000'000;    // between TERM and KILL
-  int64_t idle_us = 0;              // no output of any rank for so long: stacks, stop; 0: no limit
-  int64_t connect_us = 10'000'000;  // a host that does not answer in that time has failed
+  std::string binary;                 // this program's own file
+  int master_port = 0;                // 0: a free one is found on the first host
+  int64_t grace_us = 10'000'000;      // between TERM and KILL
+  int64_t idle_us = 0;                // no output of any rank for so long: stacks, stop; 0: no limit
+  AttemptWatcher* watcher = nullptr;  // through srun and mpiexec only
+  bool patient = false;               // a second signal to stop does not end the grace time; as above
+  int64_t connect_us = 10'000'000;    // a host that does not answer in that time has failed
 };
 
 // One rank that failed.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/listen.h"
 #include "agent/spare.h"
 #include "agent/trash.h"
 #include "base/text.h"
@@ -37,6 +38,7 @@ int Finish(const Result<int>& status, cli::Output& out) {
 }
 
 int RunAgentProcess(const std::vector<std::string>& words, cli::Output& out) {
+  if (words.size() == 2 && words[1] == "listen") return Finish(RunListener(), out);
   if (words.size() == 3 && words[1] == "empty") return Finish(EmptyFolder(words[2]), out);
   if (words.size() > 1 && words[1] == "spare") return Finish(RunSpare({words.begin() + 2, words.end()}), out);
   const auto options = ParseAgentOptions({words.begin() + 1, words.end()});

@@ -43,7 +43,7 @@ void Supervisor::TakeSignals() {
     if (sig == SIGCHLD) child_ended_ = true;
     if (sig == SIGTERM || sig == SIGINT || sig == SIGQUIT) Cancel(sig);
     if (sig == SIGHUP && signals_.hangup_cancels) Cancel(sig);
-    if (sig == SIGUSR1) ++warnings_;
+    if (sig == SIGUSR1) ++warnings_, ++warnings_seen_;
     if (sig == SIGUSR2) drain_ = true;
   }
 }

@@ -111,6 +111,8 @@ class Supervisor {
   bool DrainRequested() const {
     return drain_;
   }  // USR2 had arrived when signals were last looked at; stays true
+  // How many USR1 had arrived when signals were last looked at.
+  int WarningsSeen() const { return warnings_seen_; }
   // Sleeps, but no longer than until TERM or INT arrives.
   void Pause(int64_t us);
 
@@ -128,7 +130,8 @@ class Supervisor {
   bool cancel_ = false, hurry_ = false, drain_ = false, child_ended_ = false;
   int cancel_signal_ = 0;
   int64_t cancel_us_ = 0;
-  int warnings_ = 0;          // USR1 not yet passed on
+  int warnings_ = 0;  // USR1 not yet passed on
+  int warnings_seen_ = 0;
   std::set<pid_t> given_up_;  // children that no KILL could end
 };
 

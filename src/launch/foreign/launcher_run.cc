@@ -96,6 +96,7 @@ void LauncherRun::Turn() {
   Wait();
   now_us_ = clock_.MonotonicUs();
   TakeSignals();
+  AskWatcher();
   TakeKnocks();
   ServeNodes();
   TakeLauncher();
@@ -118,18 +119,30 @@ void LauncherRun::Wait() {
   }
   launcher_.AddFds(&fds);
   logs_.WantsToShow(&fds);
-  const int64_t left = NextUs() - clock_.MonotonicUs();
+  const size_t own = fds.size();
+  int64_t until = NextUs();
+  if (attempt_.watcher != nullptr) until = std::min(until, attempt_.watcher->Prepare(&fds));
+  const int64_t left = until - clock_.MonotonicUs();
   poll(fds.data(), fds.size(), static_cast<int>(std::clamp<int64_t>((left + 999) / 1000, 0, 60'000)));
+  watched_.assign(fds.begin() + static_cast<std::ptrdiff_t>(own), fds.end());
+}
+
+void LauncherRun::AskWatcher() {
+  if (attempt_.watcher == nullptr || !attempt_.watcher->Act(watched_)) return;
+  if (stop_us_ == 0) BeginStop(AttemptEnd::Cause::kCancelled, attempt_.grace_us);
 }
 
 void LauncherRun::TakeSignals() {
   const std::vector<int> cancels = signals_.Take();
-  if (signals_.TakeWarning()) SendAll(node_link::Warn{});
+  const bool warned = signals_.TakeWarning();
+  if (warned) SendAll(node_link::Warn{});
+  if (warned && attempt_.watcher != nullptr) attempt_.watcher->OnSignal(SIGUSR1);
   for (const int sig : cancels) {
+    if (attempt_.watcher != nullptr) attempt_.watcher->OnSignal(sig);
     if (stop_us_ == 0) {
       end_.signal = sig;
       BeginStop(AttemptEnd::Cause::kCancelled, attempt_.grace_us);
-    } else if (now_us_ >= stop_us_ + kSameWordUs) {
+    } else if (!attempt_.patient && now_us_ >= stop_us_ + kSameWordUs) {
       ++hurry_;
       SendAll(node_link::Stop{0});
       stop_until_us_ = std::min(stop_until_us_, now_us_ + 2'000'000);
@@ -210,7 +223,7 @@ void LauncherRun::OnHello(Node* node, const node_link::Hello& hello) {
 bool LauncherRun::OnBegun(Node* node, const node_link::Begun& begun) {
   if (begun.rank >= attempt_.plan.world_size || ranks_[begun.rank] != RankState::kSilent) return false;
   ranks_[begun.rank] = RankState::kBegun;
-  ++begun_;
+  if (++begun_ == attempt_.plan.world_size && attempt_.watcher != nullptr) attempt_.watcher->OnAllBegun();
   node->alive.insert(begun.rank);
   failures_.OnBegun(begun.rank, begun.pid, node->host);
   idle_.Alive(now_us_);
@@ -238,6 +251,7 @@ bool LauncherRun::OnEnded(Node* node, const node_link::Ended& ended) {
   how.end_known = ended.known;
   how.out_of_memory = ended.out_of_memory;
   how.reason = ended.reason;
+  if (attempt_.watcher != nullptr) attempt_.watcher->OnRankEnd(how.rank, how.end);
   if (!IsOurDoing(how.end)) failures_.OnEnded(how, now_us_);
   idle_.Alive(now_us_);
   return true;

@@ -61,6 +61,7 @@ class LauncherRun {
   void Turn();
   void Wait();
   void TakeSignals();
+  void AskWatcher();
   void TakeKnocks();
   void TakeLauncher();
   void ServeNodes();
@@ -123,6 +124,7 @@ class LauncherRun {
   int64_t all_ended_us_ = 0, launcher_ended_us_ = 0;
   int64_t stacks_until_us_ = 0;
   std::map<int, std::string> stacks_;
+  std::vector<pollfd> watched_;   // of the attempt's watcher, as the last wait gave them back
   bool launcher_killed_ = false;  // its exit status is our doing
 };
 
