@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <sys/stat.h>
 
+#include "base/text.h"
+#include "sys/posix_files.h"
+
 namespace overcap {
 namespace {
 
@@ -22,14 +25,31 @@ Result<std::vector<EndedJob>> EndedJobs(Cluster& cluster) {
   return ended;
 }
 
-Result<CollectReport> CollectStore(Cluster& cluster, const std::string& store_folder, const Clock& clock) {
+// The specs of all jobs with a folder there, whichever cluster they are on. One that cannot be read is of a
+// job that cannot run.
+std::vector<JobSpec> SpecsIn(const std::string& jobs_folder) {
+  PosixFiles files;
+  std::vector<JobSpec> specs;
+  const auto ids = jobs_folder.empty() ? Result<std::vector<std::string>>() : files.List(jobs_folder);
+  for (const std::string& id : ids ? *ids : std::vector<std::string>()) {
+    const auto text = files.Read(StrCat(jobs_folder, "/", id, "/spec.json"));
+    auto spec = text ? SpecFromJson(*text) : Result<JobSpec>(Fail(text.error()));
+    if (spec) specs.push_back(std::move(*spec));
+  }
+  return specs;
+}
+
+Result<CollectReport> CollectStore(Cluster& cluster, const std::string& store_folder,
+                                   const std::string& jobs_folder, const Clock& clock) {
   OC_TRY(store, SnapshotStore::Open(store_folder, {.clock = &clock}));
   OC_TRY(records, cluster.List({.all = true, .detail = ListDetail::kStored}));
   std::vector<std::string> trees, blobs;
-  for (const JobRecord& record : records) {
-    if (!record.spec.snapshot.empty()) trees.push_back(record.spec.snapshot);
-    if (!record.spec.environment.empty()) blobs.push_back(record.spec.environment);
-  }
+  const auto keep = [&](const JobSpec& spec) {
+    if (!spec.snapshot.empty()) trees.push_back(spec.snapshot);
+    if (!spec.environment.empty()) blobs.push_back(spec.environment);
+  };
+  for (const JobRecord& record : records) keep(record.spec);
+  for (const JobSpec& spec : SpecsIn(jobs_folder)) keep(spec);
   for (std::vector<std::string>* ids : {&trees, &blobs}) {
     std::sort(ids->begin(), ids->end());
     ids->erase(std::unique(ids->begin(), ids->end()), ids->end());
@@ -67,7 +87,7 @@ Result<GcReport> CollectGarbage(Cluster& cluster, const std::string& store_folde
   }
   if (request.dry_run) return report;
   if (!ids.empty()) OC_TRY_VOID(cluster.Remove(ids));
-  OC_TRY(store, CollectStore(cluster, store_folder, clock));
+  OC_TRY(store, CollectStore(cluster, store_folder, request.jobs_folder, clock));
   report.store = std::move(store);
   return report;
 }

@@ -18,6 +18,9 @@ struct GcRequest {
   int64_t size_bytes =
       0;  // those that ended first go until the folders of ended jobs are this small; 0: no limit
   bool dry_run = false;
+  // Where job folders stand that use the same store, those of other clusters too: what they name is kept. "":
+  // only this cluster uses it.
+  std::string jobs_folder = {};
 };
 
 struct EndedJob {

@@ -82,6 +82,24 @@ TEST_F(GcTest, RemovesOldJobsAndWhatOnlyTheyNeeded) {
   EXPECT_FALSE(cluster_.Query({"a_1_00000001"}));
 }
 
+TEST_F(GcTest, KeepsWhatJobsOfOtherClustersNeed) {
+  const std::string kept = Put("kept");
+  std::filesystem::create_directories(root_ + "/jobs/b_1_00000001");
+  std::filesystem::create_directories(root_ + "/jobs/half");
+  JobSpec spec;
+  spec.id = "b_1_00000001";
+  spec.command = {"true"};
+  spec.environment = kept;
+  std::ofstream(root_ + "/jobs/b_1_00000001/spec.json") << SpecToJson(spec);
+  std::ofstream(root_ + "/jobs/half/spec.json") << "{";
+  cluster_.clock().SetWall(PosixClock().WallUs() + 7200 * kSecond);
+  ASSERT_TRUE(CollectGarbage(cluster_, store_, {.age_seconds = 10, .jobs_folder = root_ + "/jobs"},
+                             cluster_.clock()));
+  EXPECT_TRUE(Stored(kept));
+  ASSERT_TRUE(CollectGarbage(cluster_, store_, {.age_seconds = 10}, cluster_.clock()));
+  EXPECT_FALSE(Stored(kept));
+}
+
 TEST_F(GcTest, ADryRunRemovesNothing) {
   Submit("a_1_00000001", {"true"}, Put("x"));
   ASSERT_TRUE(cluster_.Query({"a_1_00000001"}));

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "daemon/api.h"
 #include "daemon/engine.h"
+#include "daemon/foreign_folders.h"
 #include "daemon/posix_agents.h"
 #include "daemon/server.h"
 #include "net/unix_socket.h"
@@ -154,8 +155,7 @@ Result<std::string> RecoverJournal(const std::string& root) {
                               CountOf(misfits, "record"), " without their job, ",
                               CountOf(static_cast<int64_t>(table.jobs().size()), "job"), " recovered");
   // A folder without a record: its 'submitted' was among the bad lines.
-  auto folders = files.List(root + "/jobs");
-  for (const std::string& id : folders ? *folders : std::vector<std::string>()) {
+  for (const std::string& id : ForeignFolders(files, root).OwnIds()) {
     if (table.Find(id) != nullptr) continue;
     report += StrCat("\njob '", id, "' has no record any more; its folder stays: ", root, "/jobs/", id);
   }

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "daemon/engine.h"
+#include "daemon/foreign_folders.h"
 
 namespace overcap {
 namespace {
@@ -48,7 +49,8 @@ Result<void> Engine::CheckJournalIsThere() {
   const auto text = files_.ReadRange(root_ + "/journal", 0, 1);
   if (text) return {};
   if (text.error().code != ErrorCode::kNotFound) return Fail(text.error());
-  OC_TRY(jobs, files_.List(root_ + "/jobs"));
+  OC_TRY_VOID(files_.List(root_ + "/jobs"));
+  const std::vector<std::string> jobs = ForeignFolders(files_, root_).OwnIds();
   if (jobs.empty()) return {};
   return Fail(ErrorCode::kCorrupt,
               StrCat("journal '", root_, "/journal' is missing, but there are ", jobs.size(), " job folders"),
@@ -58,10 +60,11 @@ Result<void> Engine::CheckJournalIsThere() {
 // Folders of submits that were cut off before they were recorded (and so never answered), and what was being
 // removed.
 void Engine::PutOrphansAside() {
+  const ForeignFolders foreign(files_, root_);
   const auto ids = files_.List(root_ + "/jobs");
   for (const std::string& id : ids ? *ids : std::vector<std::string>()) {
     const bool orphan = table_.Find(id) == nullptr && !files_.Exists(JobDir(id) + "/attempt-1");
-    if (orphan && files_.Exists(JobDir(id) + "/spec.json")) removals_.push_back(id);
+    if (orphan && files_.Exists(JobDir(id) + "/spec.json") && !foreign.Has(id)) removals_.push_back(id);
   }
   if (files_.Exists(root_ + "/trash")) agents_.EmptyTrash(root_ + "/trash");
 }

@@ -19,7 +19,9 @@ constexpr Flag kFlags[] = {
 
 Result<GcRequest> ReadRequest(const World& world, const Args& args) {
   const Config::Retention& retention = world.config().retention;
-  GcRequest request{retention.age_seconds, retention.size_bytes, args.Has("--dry-run")};
+  GcRequest request{.age_seconds = retention.age_seconds,
+                    .size_bytes = retention.size_bytes,
+                    .dry_run = args.Has("--dry-run")};
   if (args.Has("--older-than")) {
     OC_TRY(seconds, OfFlag(args.Typed("--older-than"), ParseDurationSeconds(args.Get("--older-than"))));
     request.age_seconds = seconds;
@@ -64,6 +66,7 @@ Result<int> Run(World& world, const Args& args) {
   OC_TRY(cluster, world.GetCluster());
   OC_TRY(request, ReadRequest(world, args));
   OC_TRY(folder, world.ClusterFolder());
+  request.jobs_folder = folder + "/jobs";
   OC_TRY(report, CollectGarbage(*cluster, folder + "/store", request, world.clock()));
   OC_TRY(launches, RemoveOldLaunches(world.root(), request.age_seconds, request.dry_run, world.clock()));
   if (world.out().json()) {
