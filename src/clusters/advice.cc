@@ -229,6 +229,12 @@ class Adviser {
 
 }  // namespace
 
+bool AdviceNeedsJobs(const ClusterPicture& picture, const AdviceRequest& request) {
+  const std::string& account = request.spec.placement.account;
+  const std::string lab = account.empty() ? DefaultLab(picture, request.user) : account;
+  return request.free_known && request.spec.resources.gpus > 0 && CappedLab(picture, lab) != nullptr;
+}
+
 std::vector<std::string> AdviceFor(const ClusterPicture& picture, const AdviceRequest& request) {
   return Adviser(picture, request).Advise();
 }

@@ -16,6 +16,9 @@ struct AdviceRequest {
   bool free_known = true;  // the picture is new enough to say what would start now
 };
 
+// Whether the jobs of others matter: only for those whose lab has a cap. A picture without jobs does else.
+bool AdviceNeedsJobs(const ClusterPicture& picture, const AdviceRequest& request);
+
 // One line each, the most important first; none when nothing is wrong.
 std::vector<std::string> AdviceFor(const ClusterPicture& picture, const AdviceRequest& request);
 

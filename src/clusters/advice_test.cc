@@ -116,6 +116,13 @@ TEST(Advice, WhenTheCapIsInUseThePartitionThatWouldStartNowIsTold) {
             Lines{"asks for 8 GPUs, lab 'vision' may have 4: the job will wait"});
 }
 
+TEST(Advice, TheJobsOfOthersMatterOnlyUnderACap) {
+  EXPECT_TRUE(AdviceNeedsJobs(Cluster(), {Asking(2), "alice", true}));
+  EXPECT_FALSE(AdviceNeedsJobs(Cluster(), {Asking(0), "alice", true}));
+  EXPECT_FALSE(AdviceNeedsJobs(Cluster(), {Asking(2), "alice", false}));
+  EXPECT_FALSE(AdviceNeedsJobs(Cluster(), {Asking(2), "carol", true}));
+}
+
 TEST(Advice, AnotherPartitionWithFreeNodesIsTold) {
   ClusterPicture picture = Cluster();
   picture.nodes[0].gpus_used = picture.nodes[0].gpus;

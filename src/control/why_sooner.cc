@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -31,9 +32,10 @@ bool MayUse(const PicturePartition& partition, const PictureJob& job) {
 
 // Whether somebody else waits for what is free there: then it is kept for them.
 bool Wanted(const ClusterPicture& picture, const PicturePartition& partition, const PictureJob& job) {
+  std::set<std::string_view> looked_at;  // thousands wait, in few partitions
   for (const PictureJob& other : picture.jobs) {
     if (HoldsNodes(other) || other.wait != WaitKind::kTurn || other.native_id == job.native_id) continue;
-    if ((other.gpus > 0) != (job.gpus > 0)) continue;
+    if ((other.gpus > 0) != (job.gpus > 0) || !looked_at.insert(other.partition).second) continue;
     for (const std::string& name : Split(other.partition, ',')) {
       const PicturePartition* theirs = FindPartition(picture, name);
       if (theirs != nullptr && theirs->priority_tier >= partition.priority_tier &&

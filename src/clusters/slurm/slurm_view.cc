@@ -62,13 +62,18 @@ void SlurmView::KeepOwnCluster(SlurmFacts* facts) {
   std::erase_if(rows, [&](const SlurmAssociation& row) { return row.cluster != name; });
 }
 
-Result<void> SlurmView::ReadAll(const PictureAges& ages, int64_t rare_age_us, SlurmFacts* facts,
-                                ClusterPicture* about) {
-  OC_TRY(queue, context_->mirror().Read(MirrorKind::kQueue, ages.jobs_us));
+Result<void> SlurmView::ReadJobs(int64_t age_us, SlurmFacts* facts, ClusterPicture* about) {
+  OC_TRY(queue, context_->mirror().Read(MirrorKind::kQueue, age_us));
   Account(queue, &about->taken_us, &about->stale);
   OC_TRY(jobs, ParseSqueue(*queue.text, queue.mark));
+  facts->jobs = std::move(jobs);
+  return {};
+}
+
+Result<void> SlurmView::ReadRest(int64_t nodes_age_us, int64_t rare_age_us, SlurmFacts* facts,
+                                 ClusterPicture* about) {
   const auto nodes_text =
-      ReadOrPeek(&context_->mirror(), MirrorKind::kNodes, ages.nodes_us, about->stale.empty());
+      ReadOrPeek(&context_->mirror(), MirrorKind::kNodes, nodes_age_us, about->stale.empty());
   if (nodes_text) {
     Account(*nodes_text, &about->nodes_taken_us, &about->stale);
     OC_TRY(nodes, ParseSinfo(*nodes_text->text, nodes_text->mark));
@@ -78,7 +83,6 @@ Result<void> SlurmView::ReadAll(const PictureAges& ages, int64_t rare_age_us, Sl
   } else {
     about->notes.push_back("nothing is known about the nodes");
   }
-  facts->jobs = std::move(jobs);
   facts->partitions = ReadRare(MirrorKind::kPartitions, rare_age_us, ParsePartitions, about);
   facts->associations = ReadRare(MirrorKind::kAssociations, rare_age_us, ParseAssociations, about);
   if (!facts->associations.empty()) {
@@ -91,13 +95,14 @@ Result<void> SlurmView::ReadAll(const PictureAges& ages, int64_t rare_age_us, Sl
 }
 
 Result<ClusterPicture> SlurmView::Picture(const PictureAges& ages) {
-  return MakePicture(ages, kRareAgeUs);
+  return MakePicture(ages, kRareAgeUs, Jobs::kAll);
 }
 
-Result<ClusterPicture> SlurmView::MakePicture(const PictureAges& ages, int64_t rare_age_us) {
+Result<ClusterPicture> SlurmView::MakePicture(const PictureAges& ages, int64_t rare_age_us, Jobs jobs) {
   SlurmFacts facts;
   ClusterPicture about;
-  OC_TRY_VOID(ReadAll(ages, rare_age_us, &facts, &about));
+  if (jobs == Jobs::kAll) OC_TRY_VOID(ReadJobs(ages.jobs_us, &facts, &about));
+  OC_TRY_VOID(ReadRest(ages.nodes_us, rare_age_us, &facts, &about));
   ClusterPicture picture = MakeSlurmPicture(facts);
   picture.taken_us = about.taken_us, picture.nodes_taken_us = about.nodes_taken_us;
   picture.stale = std::move(about.stale), picture.notes = std::move(about.notes);
@@ -106,7 +111,7 @@ Result<ClusterPicture> SlurmView::MakePicture(const PictureAges& ages, int64_t r
 
 std::vector<std::string> SlurmView::Advise(const JobSpec& spec) {
   constexpr int64_t kAnyAgeUs = INT64_MAX / 4;
-  const auto picture = MakePicture({kAnyAgeUs, kAnyAgeUs}, kAnyAgeUs);
+  auto picture = MakePicture({kAnyAgeUs, kAnyAgeUs}, kAnyAgeUs, Jobs::kNone);
   if (!picture) return {};
   const auto age_us = MirrorAge(context_->clock().WallUs(), picture->nodes_taken_us);
   const SchedulerSettings& ours = context_->settings().scheduler;
@@ -114,6 +119,10 @@ std::vector<std::string> SlurmView::Advise(const JobSpec& spec) {
   if (request.spec.placement.partitions.empty()) request.spec.placement.partitions = ours.partitions;
   if (request.spec.placement.account.empty()) request.spec.placement.account = ours.account;
   if (request.spec.placement.qos.empty()) request.spec.placement.qos = ours.qos;
+  if (AdviceNeedsJobs(*picture, request)) {
+    picture = MakePicture({kAnyAgeUs, kAnyAgeUs}, kAnyAgeUs, Jobs::kAll);
+    if (!picture) return {};
+  }
   return AdviceFor(*picture, request);
 }
 

@@ -21,10 +21,11 @@ class SlurmView : public ClusterView {
   std::vector<ClusterFinding> Check() override;
 
  private:
+  enum class Jobs { kAll, kNone };  // a long queue takes its time to read
   // Fails only without jobs or nodes; of what else is missing `picture` has a note.
-  Result<ClusterPicture> MakePicture(const PictureAges& ages, int64_t rare_age_us);
-  Result<void> ReadAll(const PictureAges& ages, int64_t rare_age_us, SlurmFacts* facts,
-                       ClusterPicture* about);
+  Result<ClusterPicture> MakePicture(const PictureAges& ages, int64_t rare_age_us, Jobs jobs);
+  Result<void> ReadJobs(int64_t age_us, SlurmFacts* facts, ClusterPicture* about);
+  Result<void> ReadRest(int64_t nodes_age_us, int64_t rare_age_us, SlurmFacts* facts, ClusterPicture* about);
   template <typename Parse>
   auto ReadRare(MirrorKind kind, int64_t age_us, Parse parse, ClusterPicture* about)
       -> std::decay_t<decltype(*parse(std::string_view()))>;
