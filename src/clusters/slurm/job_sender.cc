@@ -16,7 +16,6 @@ using std::chrono::seconds;
 
 constexpr seconds kSubmitTime{60};  // sbatch itself tries again for a while when the controller is busy
 constexpr seconds kAccountTime{20};
-constexpr size_t kMostOutput = 1 << 20;
 constexpr int64_t kClockSlackUs = 3600'000'000;  // between this machine and the database
 
 }  // namespace
@@ -58,7 +57,7 @@ Result<SlurmHandle> JobSender::SendNew(const JobSpec& spec, const SbatchPlan& pl
   request.env = Environment();
   Result<void> durable;
   auto answer =
-      CallTool(std::move(request), kSubmitTime, kMostOutput, [&] { durable = folder->MakeDurable(); });
+      context_->CallProgram(std::move(request), kSubmitTime, [&] { durable = folder->MakeDurable(); });
   if (!answer) {
     const bool started = answer.error().code == ErrorCode::kUnavailable;
     return AfterFailure(spec, {std::move(answer).error(), started}, folder);

@@ -40,7 +40,7 @@ auto CheckWith(Parse parse) {
 std::map<MirrorKind, MirrorSource> Sources() {
   const auto squeue = [](std::string_view mark, int64_t) { return SqueueCommand(mark); };
   const auto sinfo = [](std::string_view mark, int64_t) { return SinfoCommand(mark); };
-  return {{MirrorKind::kQueue, {squeue, CheckWith(ParseSqueue)}},
+  return {{MirrorKind::kQueue, {squeue, CheckSqueue}},
           {MirrorKind::kNodes, {sinfo, CheckWith(ParseSinfo)}},
           {MirrorKind::kPartitions, Unmarked(PartitionCommand, ParsePartitions)},
           {MirrorKind::kAssociations, Unmarked(AssociationsCommand, ParseAssociations)},
@@ -85,13 +85,18 @@ Result<std::string> SlurmContext::Program(std::string_view name) const {
               "run this on a login node of the cluster, or load its Slurm module first");
 }
 
+Result<ToolAnswer> SlurmContext::CallProgram(SpawnRequest request, std::chrono::milliseconds timeout,
+                                             const std::function<void()>& meanwhile) {
+  return CallTool(std::move(request), timeout, kMostOutput, meanwhile);
+}
+
 Result<ToolAnswer> SlurmContext::Call(std::vector<std::string> argv, std::chrono::milliseconds timeout) {
   OC_TRY(program, Program(argv[0]));
   SpawnRequest request;
   request.program = std::move(program);
   request.argv = std::move(argv);
   request.env = ToolEnvironment();
-  return CallTool(std::move(request), timeout, kMostOutput);
+  return CallProgram(std::move(request), timeout, {});
 }
 
 Result<std::string> SlurmContext::Ask(const std::vector<std::string>& argv,

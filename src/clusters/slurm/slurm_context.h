@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,10 +29,13 @@ class SlurmContext {
   std::string JobFolder(std::string_view id) const;  // <root>/jobs/<id>
 
   // The absolute path of one of Slurm's programs; kUnavailable "there is no 'sbatch' here" with a hint.
-  Result<std::string> Program(std::string_view name) const;
+  virtual Result<std::string> Program(std::string_view name) const;
   // Runs one of them with the variables of tool_variables.h; `argv[0]` is its name. An error with
   // kUnavailable when it does not come back in time. A status other than 0 is no error of this function.
-  virtual Result<ToolAnswer> Call(std::vector<std::string> argv, std::chrono::milliseconds timeout);
+  Result<ToolAnswer> Call(std::vector<std::string> argv, std::chrono::milliseconds timeout);
+  // The same with an environment of the caller's; `meanwhile` as CallTool(). `program`: of Program().
+  virtual Result<ToolAnswer> CallProgram(SpawnRequest request, std::chrono::milliseconds timeout,
+                                         const std::function<void()>& meanwhile);
   // The same, and a status other than 0 is the error that ReadToolFailure() makes of it. Gives its stdout.
   Result<std::string> Ask(const std::vector<std::string>& argv, std::chrono::milliseconds timeout);
   // The environment in which Slurm's programs run, NAME=VALUE.

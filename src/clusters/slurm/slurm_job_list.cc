@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // List() and Resolve() of slurm_jobs.h.
 #include <algorithm>
-#include <unordered_map>
+#include <optional>
 #include <unordered_set>
 
 #include "base/text.h"
@@ -15,7 +15,8 @@ namespace overcap {
 namespace {
 
 constexpr size_t kEndedShown = 20;
-constexpr size_t kWaitingRead = 50;  // so many jobs that wait are read from their folders for a table
+constexpr size_t kMostCompared = 200;
+constexpr size_t kWaitingRead = 50;       // so many jobs that wait are read from their folders for a table
 
 bool Matches(const JobRecord& job, const JobFilter& filter) {
   if (!filter.user.empty() && job.spec.user != filter.user) return false;
@@ -56,22 +57,72 @@ int64_t SecondsOfId(std::string_view id) {
   return ParseInt(id.substr(first + 1, second - first - 1)).value_or(0);
 }
 
-// A job that waits, by the queue alone.
-JobRecord WaitingRecord(const std::string& id, const std::vector<const SqueueJob*>& rows,
-                        const std::string& cluster, const std::string& stale) {
-  JobRecord record = ForeignRecord(*rows.front(), cluster);
-  record.spec.id = id;
-  record.spec.user = UserOfId(id);
-  record.attempt = rows.front()->restarts;
-  record.stale = stale;
-  return record;
+// What a table shows of a job, by the queue alone. Rows that follow each other mostly wait for the same.
+class RowReader {
+ public:
+  explicit RowReader(const std::string& cluster, const std::string& stale)
+      : cluster_(cluster), stale_(stale) {}
+
+  const SlurmState& StateOf(const SqueueRow& row) {
+    if (row.state() != raw_state_ || row.reason() != raw_reason_) {
+      raw_state_ = row.state(), raw_reason_ = row.reason();
+      state_ = ReadSlurmState(raw_state_, raw_reason_);
+    }
+    return state_;
+  }
+
+  // `id`: ours; "": it is not ours.
+  void Read(const SqueueRow& row, std::string_view id, JobRecord* record) {
+    if (row.is_array()) {
+      *record = ForeignRecord(row.Parse(), cluster_);
+    } else {
+      const SlurmState& state = StateOf(row);
+      record->spec.id = std::to_string(row.job_id());
+      record->spec.user = row.user();
+      record->spec.cluster = cluster_;
+      record->spec.name = Name(row.name());
+      record->spec.submitted_us = row.submit_us();
+      record->spec.resources.gpus = row.tres().gpus;
+      record->spec.resources.nodes = std::max(1, row.nodes());
+      record->state = state.state;
+      record->raw_state = row.state();
+      record->reason = state.reason;
+      record->restarts = record->attempt = row.restarts();
+      if (state.state == JobState::kRunning) ++record->attempt, record->started_us = row.start_us();
+    }
+    record->stale = stale_;
+    if (id.empty()) return;
+    record->spec.id = id;
+    record->spec.user = UserOfId(id);
+  }
+
+ private:
+  static std::string Name(std::string_view name) {
+    const bool plain = std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c < 0x7F; });
+    return plain ? std::string(name) : ToUtf8(name);
+  }
+
+  const std::string& cluster_;
+  const std::string& stale_;
+  std::string_view raw_state_, raw_reason_;
+  SlurmState state_;
+};
+
+bool Waits(JobState state) {
+  return state == JobState::kQueued || state == JobState::kHeld;
 }
 
 }  // namespace
 
+// What goes into a list: rows that are taken as they are, and jobs whose folders are read.
 struct SlurmJobs::ListWork {
-  std::vector<JobRecord> records;
-  std::vector<std::string> read;  // to be judged by their folders
+  struct Taken {
+    const SqueueRow* row = nullptr;
+    std::string id;  // "": not ours
+  };
+  std::vector<Taken> taken;
+  std::vector<std::string> read;
+  std::unordered_set<std::string> seen;
 };
 
 std::vector<std::string> SlurmJobs::AllIds() const {
@@ -96,94 +147,134 @@ void SlurmJobs::JudgeList(const std::vector<std::string>& ids, std::vector<JobRe
                   std::make_move_iterator(judged->end()));
 }
 
-Result<std::vector<JobRecord>> SlurmJobs::List(const JobFilter& filter) {
-  const auto fresh = queue_.Refresh(kWatchAgeUs);
+void SlurmJobs::SortRows(const JobFilter& filter, ListWork* work) {
+  RowReader reader(context_->settings().name, queue_.stale());
   std::unordered_set<std::string> open;
   for (std::string& id : index_.OpenIds()) open.insert(std::move(id));
-  ListWork work;
-  std::unordered_map<std::string, std::vector<const SqueueJob*>> waiting;
-  std::unordered_set<std::string> seen;
-  const std::string& name = context_->settings().name;
-  for (const SqueueJob& row : queue_.rows()) {
-    const bool mine = queue_.IsMine(row);
-    if (!mine && (filter.user.empty() || row.user != filter.user)) continue;
-    const SlurmState state = ReadSlurmState(row.raw_state, row.raw_reason);
-    std::string id(mine ? IdOfSlurmComment(row.comment) : std::string_view());
-    const bool ours = IsJobId(id) && (open.contains(id) || Folder(id).Exists());
+  std::vector<ListWork::Taken> waiting;
+  for (const SqueueRow& row : queue_.rows()) {
+    const SlurmState& state = reader.StateOf(row);
+    std::string id(IdOfSlurmComment(row.comment()));
+    const bool ours = !id.empty() && IsJobId(id) && (open.contains(id) || Folder(id).Exists());
     if (!ours) {
-      if (state.ended) continue;
-      work.records.push_back(ForeignRecord(row, name));
-      work.records.back().stale = queue_.stale();
-      continue;
-    }
-    if (state.state == JobState::kQueued || state.state == JobState::kHeld) {
-      waiting[id].push_back(&row);
-    } else if (seen.insert(id).second) {
-      work.read.push_back(id);
+      if (!state.ended) work->taken.push_back({&row, ""});
+    } else if (Waits(state.state) && !row.is_array()) {
+      waiting.push_back({&row, std::move(id)});
+    } else if (work->seen.insert(id).second) {
+      work->read.push_back(std::move(id));
     }
   }
   const bool by_rows = filter.detail == ListDetail::kTable && waiting.size() > kWaitingRead;
-  for (auto& [id, rows] : waiting) {
-    if (seen.contains(id)) continue;
-    seen.insert(id);
+  for (ListWork::Taken& job : waiting) {
+    if (!work->seen.insert(job.id).second) continue;
     if (by_rows) {
-      work.records.push_back(WaitingRecord(id, rows, name, queue_.stale()));
+      work->taken.push_back(std::move(job));
     } else {
-      work.read.push_back(id);
+      work->read.push_back(std::move(job.id));
     }
   }
+  const auto ended = WantsEnded(filter) ? AllIds() : index_.LastEnded(2 * kEndedShown);
   for (const std::string& id : open) {
-    if (seen.insert(id).second) work.read.push_back(id);
+    if (work->seen.insert(id).second) work->read.push_back(id);
   }
-  const std::vector<std::string> ended = WantsEnded(filter) ? AllIds() : index_.LastEnded(2 * kEndedShown);
   for (const std::string& id : ended) {
-    if (seen.insert(id).second) work.read.push_back(id);
+    if (work->seen.insert(id).second) work->read.push_back(id);
   }
-  JudgeList(work.read, &work.records);
-  if (!fresh && work.records.empty()) return Fail(fresh.error());
-  if (work.records.empty() && !queue_.stale().empty())
-    return Fail(ErrorCode::kUnavailable, StrCat("there were no jobs ", queue_.stale()));
-  std::erase_if(work.records, [&](const JobRecord& job) { return !Matches(job, filter); });
-  if (!filter.all && filter.states.empty() && filter.since_us == 0) KeepRecent(&work.records);
-  std::stable_sort(work.records.begin(), work.records.end(), [](const JobRecord& a, const JobRecord& b) {
-    return a.spec.submitted_us < b.spec.submitted_us;
-  });
-  return std::move(work.records);
 }
 
+Result<std::vector<JobRecord>> SlurmJobs::List(const JobFilter& filter) {
+  const auto fresh = queue_.Refresh(kWatchAgeUs);
+  ListWork work;
+  SortRows(filter, &work);
+  const bool others = !filter.user.empty() && filter.user != queue_.user();
+  const std::vector<SqueueRow> foreign = others ? queue_.RowsOf(filter.user) : std::vector<SqueueRow>();
+  RowReader reader(context_->settings().name, queue_.stale());
+  for (const SqueueRow& row : foreign) {
+    if (!reader.StateOf(row).ended) work.taken.push_back({&row, ""});
+  }
+  std::vector<JobRecord> records(work.taken.size());
+  for (size_t i = 0; i < work.taken.size(); ++i)
+    reader.Read(*work.taken[i].row, work.taken[i].id, &records[i]);
+  JudgeList(work.read, &records);
+  if (!fresh && records.empty()) return Fail(fresh.error());
+  if (!filter.user.empty() || filter.since_us > 0 || !filter.states.empty())
+    std::erase_if(records, [&](const JobRecord& job) { return !Matches(job, filter); });
+  if (!filter.all && filter.states.empty() && filter.since_us == 0) KeepRecent(&records);
+  const auto earlier = [](const JobRecord& a, const JobRecord& b) {
+    return a.spec.submitted_us < b.spec.submitted_us;
+  };
+  if (!std::is_sorted(records.begin(), records.end(), earlier))
+    std::stable_sort(records.begin(), records.end(), earlier);
+  return records;
+}
+
+// The names of this cluster's jobs are all that a suffix is compared with; of those that it fits the folders
+// are read.
 Result<std::vector<std::string>> SlurmJobs::Resolve(const std::vector<std::string>& refs) {
-  std::vector<std::string> ids(refs.size());
-  std::vector<std::string> names;
-  std::vector<JobRefCandidate> candidates;
-  for (size_t i = 0; i < refs.size(); ++i) {
-    const std::string& ref = refs[i];
+  std::vector<std::string> ids;
+  std::optional<std::vector<std::string>> all;
+  for (const std::string& ref : refs) {
     JobRecord unused;
     if (IsJobId(ref) && Load(ref, &unused)) {
-      ids[i] = ref;
+      ids.push_back(ref);
       continue;
     }
-    if (names.empty()) {
-      for (std::string& id : AllIds()) {
-        const auto spec = Folder(id).Spec();
-        if (spec && spec->cluster == context_->settings().name) names.push_back(std::move(id));
-      }
-      for (const std::string& id : names) candidates.push_back({id, SecondsOfId(id) * 1'000'000, {}});
-    }
-    auto id = ResolveJobRef(ref, candidates, [&](std::string_view of) {
-      const auto spec = Folder(std::string(of)).Spec();
-      return spec ? ShellJoin(spec->command) : std::string();
-    });
-    if (!id && IsSlurmNumber(ref)) {
-      OC_TRY_VOID(queue_.Refresh(0));
-      if (auto foreign = Foreign(ref)) {
-        ids[i] = ref;
-        continue;
-      }
-    }
-    if (!id) return Fail(std::move(id).error());
-    ids[i] = *std::move(id);
+    if (!all) all = AllIds();
+    OC_TRY(id, ResolveOne(ref, *all));
+    ids.push_back(std::move(id));
   }
   return ids;
+}
+
+// Newest first, so that few folders need to be read.
+Result<std::string> SlurmJobs::ResolveOne(const std::string& ref, const std::vector<std::string>& all) {
+  const bool last = ref == "last";
+  std::vector<std::pair<std::string, JobSpec>> known;
+  int64_t newest_s = 0;
+  const auto take = [&](const std::string& id) {
+    auto spec = Folder(id).Spec();
+    if (!spec || spec->cluster != context_->settings().name) return false;
+    known.emplace_back(id, *std::move(spec));
+    return true;
+  };
+  std::vector<std::string> order = all;
+  std::sort(order.begin(), order.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(SecondsOfId(a), std::string_view(a)) > std::pair(SecondsOfId(b), std::string_view(b));
+  });
+  for (const std::string& id : order) {
+    if (last && SecondsOfId(id) < newest_s) break;
+    if ((last || id.ends_with(ref)) && take(id)) newest_s = std::max(newest_s, SecondsOfId(id));
+  }
+  if (IsSlurmNumber(ref)) {
+    OC_TRY(numbered, ResolveNumber(ref));
+    if (!numbered.empty() && (known.empty() || (known.size() == 1 && known[0].first == numbered)))
+      return numbered;
+  }
+  // Nothing fits: a slip of the fingers is compared with what was submitted lately.
+  for (size_t i = 0; known.empty() && i < std::min(order.size(), kMostCompared); ++i) (void)take(order[i]);
+  std::stable_sort(known.begin(), known.end(), [](const auto& a, const auto& b) {
+    return a.second.submitted_us < b.second.submitted_us;
+  });
+  std::vector<JobRefCandidate> candidates;
+  for (const auto& [id, spec] : known) candidates.push_back({id, spec.submitted_us, spec.name});
+  return ResolveJobRef(ref, candidates, [&](std::string_view of) {
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const auto& job) { return job.first == of; });
+    return ShellJoin(found->second.command);
+  });
+}
+
+// Which job a number of Slurm's is; "": none of this user's.
+Result<std::string> SlurmJobs::ResolveNumber(const std::string& ref) {
+  OC_TRY_VOID(queue_.Refresh(0));
+  const int64_t number = ParseInt(ref.substr(0, ref.find('_'))).value_or(0);
+  for (const SqueueJob* row : queue_.RowsOfNumber(number)) {
+    const std::string id(IdOfSlurmComment(row->comment));
+    JobRecord unused;
+    if (IsJobId(id) && Load(id, &unused)) return id;
+  }
+  if (Foreign(ref)) return ref;
+  return std::string();
 }
 
 }  // namespace overcap

@@ -27,44 +27,62 @@ SlurmQueue::SlurmQueue(SlurmContext* context) : context_(context), user_(UserNam
 Result<void> SlurmQueue::Refresh(int64_t max_age_us) {
   OC_TRY(text, context_->mirror().Read(MirrorKind::kQueue, max_age_us));
   stale_ = StaleText(text);
-  if (known_ && text.mark == mark_) return {};
-  OC_TRY(rows, ParseSqueue(*text.text, text.mark));
+  if (known() && text.mark == mark_) return {};
+  OC_TRY(rows, ScanSqueue(*text.text, text.mark, user_));
+  parsed_.clear(), by_id_.clear(), by_number_.clear();
+  indexed_ = false;
   rows_ = std::move(rows);
-  mark_ = text.mark;
+  text_ = std::move(text.text);
+  mark_ = std::move(text.mark);
   taken_us_ = text.taken_us;
-  known_ = true;
-  Index();
   return {};
 }
 
+std::vector<SqueueRow> SlurmQueue::RowsOf(const std::string& user) const {
+  auto rows = known() ? ScanSqueue(*text_, mark_, user) : Result<std::vector<SqueueRow>>();
+  return rows ? *std::move(rows) : std::vector<SqueueRow>();
+}
+
+const SqueueJob* SlurmQueue::Parsed(size_t row) {
+  const auto [place, is_new] = parsed_.try_emplace(row);
+  if (is_new) place->second = rows_[row].Parse();
+  return &place->second;
+}
+
 void SlurmQueue::Index() {
-  by_id_.clear(), by_number_.clear();
-  for (const SqueueJob& row : rows_) {
-    if (!IsMine(row)) continue;
-    const std::string_view id = IdOfSlurmComment(row.comment);
-    if (!id.empty()) by_id_[id].push_back(&row);
-    by_number_[row.job_id].push_back(&row);
-    if (row.array_job_id > 0 && row.array_job_id != row.job_id) by_number_[row.array_job_id].push_back(&row);
+  if (indexed_) return;
+  indexed_ = true;
+  by_id_.reserve(rows_.size()), by_number_.reserve(rows_.size());
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const SqueueRow& row = rows_[i];
+    if (const std::string_view id = IdOfSlurmComment(row.comment()); !id.empty()) by_id_.emplace(id, i);
+    by_number_.emplace(row.job_id(), i);
+    if (row.array_job_id() > 0 && row.array_job_id() != row.job_id())
+      by_number_.emplace(row.array_job_id(), i);
   }
 }
 
-SlurmSight SlurmQueue::SightOf(std::string_view id, int64_t slurm_id) const {
+SlurmSight SlurmQueue::SightOf(std::string_view id, int64_t slurm_id) {
   SlurmSight sight;
-  sight.asked = known_;
+  sight.asked = known();
   sight.taken_us = taken_us_;
   sight.stale = stale_;
-  const auto by_number = by_number_.find(slurm_id);
-  if (slurm_id > 0 && by_number != by_number_.end()) {
-    sight.rows = by_number->second;
-  } else if (const auto by_id = by_id_.find(id); slurm_id == 0 && by_id != by_id_.end()) {
-    sight.rows = by_id->second;
+  if (slurm_id > 0) {
+    sight.rows = RowsOfNumber(slurm_id);
+    return sight;
   }
+  Index();
+  const auto [begin, end] = by_id_.equal_range(id);
+  for (auto row = begin; row != end; ++row) sight.rows.push_back(Parsed(row->second));
   return sight;
 }
 
-std::vector<const SqueueJob*> SlurmQueue::RowsOfNumber(int64_t slurm_id) const {
-  const auto found = by_number_.find(slurm_id);
-  return found == by_number_.end() ? std::vector<const SqueueJob*>() : found->second;
+std::vector<const SqueueJob*> SlurmQueue::RowsOfNumber(int64_t slurm_id) {
+  Index();
+  std::vector<const SqueueJob*> rows;
+  const auto [begin, end] = by_number_.equal_range(slurm_id);
+  for (auto row = begin; row != end; ++row) rows.push_back(Parsed(row->second));
+  return rows;
 }
 
 Result<std::vector<SqueueJob>> SlurmQueue::Ask(const std::string& option) const {

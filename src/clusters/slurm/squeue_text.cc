@@ -2,6 +2,7 @@
 #include "clusters/slurm/squeue_text.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/text.h"
 #include "clusters/slurm/marked_rows.h"
@@ -44,7 +45,9 @@ enum Column {
   kPlainColumns,
   kName = kPlainColumns,
   kComment,
+  kAllColumns,
 };
+static_assert(kAllColumns == SqueueRow::kColumns);
 
 const RowColumns& Columns() {
   static const RowColumns columns = {
@@ -57,6 +60,8 @@ const RowColumns& Columns() {
   return columns;
 }
 
+using Fields = std::span<const std::string_view>;
+
 std::string_view OrEmpty(std::string_view text) {
   return text == "(null)" || text == "N/A" ? std::string_view() : text;
 }
@@ -66,7 +71,7 @@ int SmallNumber(std::string_view text) {
   return value && *value >= 0 && *value <= 1'000'000'000 ? static_cast<int>(*value) : 0;
 }
 
-void TakeArray(const std::vector<std::string_view>& fields, SqueueJob* job) {
+void TakeArray(const Fields& fields, SqueueJob* job) {
   const std::string_view task = OrEmpty(fields[kArrayTaskId]);
   if (task.empty()) return;
   job->array_job_id = ParseInt(fields[kArrayJobId]).value_or(0);
@@ -80,15 +85,15 @@ void TakeArray(const std::vector<std::string_view>& fields, SqueueJob* job) {
 
 // Slurm counts GPUs among what a job has only where its administrators let it (AccountingStorageTRES);
 // otherwise what was asked for must tell.
-void TakeGpus(const std::vector<std::string_view>& fields, SqueueJob* job) {
-  if (job->tres.gpus > 0) return;
+void TakeGpus(const Fields& fields, int nodes, SlurmTres* tres) {
+  if (tres->gpus > 0) return;
   const auto tasks = std::max(1, SmallNumber(fields[kTasks]));
-  AddAskedGpus(fields[kGpusPerJob], 1, &job->tres);
-  AddAskedGpus(fields[kGpusPerNode], std::max(1, job->nodes), &job->tres);
-  AddAskedGpus(fields[kGpusPerTask], tasks, &job->tres);
+  AddAskedGpus(fields[kGpusPerJob], 1, tres);
+  AddAskedGpus(fields[kGpusPerNode], nodes, tres);
+  AddAskedGpus(fields[kGpusPerTask], tasks, tres);
 }
 
-void TakeTimes(const std::vector<std::string_view>& fields, SqueueJob* job) {
+void TakeTimes(const Fields& fields, SqueueJob* job) {
   job->time_limit_s = ParseSlurmDuration(fields[kTimeLimit]);
   job->submit_us = ParseSlurmTime(fields[kSubmit]).value_or(0);
   job->eligible_us = ParseSlurmTime(fields[kEligible]).value_or(0);
@@ -96,12 +101,25 @@ void TakeTimes(const std::vector<std::string_view>& fields, SqueueJob* job) {
   job->end_us = ParseSlurmTime(fields[kEnd]).value_or(0);
 }
 
-Result<void> TakeRow(const std::vector<std::string_view>& fields, SqueueJob* job) {
+Result<int64_t> JobIdOf(const Fields& fields) {
   const auto id = ParseInt(fields[kJobId]);
-  if (!id || *id <= 0) {
-    return Fail(ErrorCode::kCorrupt, StrCat("squeue printed the job id ", Quoted(fields[kJobId])));
-  }
-  job->job_id = *id;
+  if (id && *id > 0) return *id;
+  return Fail(ErrorCode::kCorrupt, StrCat("squeue printed the job id ", Quoted(fields[kJobId])));
+}
+
+std::string_view CommentOf(const Fields& fields) {
+  return fields[kComment] == "(null)" ? std::string_view() : fields[kComment];
+}
+
+SlurmTres TresOf(const Fields& fields) {
+  SlurmTres tres = ParseTres(fields[kTres]);
+  TakeGpus(fields, std::max(1, SmallNumber(fields[kNodes])), &tres);
+  return tres;
+}
+
+Result<void> TakeRow(const Fields& fields, SqueueJob* job) {
+  OC_TRY(id, JobIdOf(fields));
+  job->job_id = id;
   TakeArray(fields, job);
   job->user = fields[kUser];
   job->account = OrEmpty(fields[kAccount]);
@@ -112,8 +130,7 @@ Result<void> TakeRow(const std::vector<std::string_view>& fields, SqueueJob* job
   job->nodes = SmallNumber(fields[kNodes]);
   job->cpus = SmallNumber(fields[kCpus]);
   job->node_list = OrEmpty(fields[kNodeList]);
-  job->tres = ParseTres(fields[kTres]);
-  TakeGpus(fields, job);
+  job->tres = TresOf(fields);
   job->features = OrEmpty(fields[kFeatures]);
   TakeTimes(fields, job);
   job->priority = ParseInt(fields[kPriority]).value_or(0);
@@ -121,7 +138,7 @@ Result<void> TakeRow(const std::vector<std::string_view>& fields, SqueueJob* job
   job->exit = ReadSlurmExit(fields[kExitCode]);
   job->restarts = SmallNumber(fields[kRestarts]);
   job->name = fields[kName];
-  job->comment = fields[kComment] == "(null)" ? std::string_view() : fields[kComment];
+  job->comment = CommentOf(fields);
   return {};
 }
 
@@ -132,17 +149,91 @@ std::vector<std::string> SqueueCommand(std::string_view mark) {
           "--states=all", "--noconvert", "--Format", FormatColumns(Columns(), mark)};
 }
 
-Result<std::vector<SqueueJob>> ParseSqueue(std::string_view text, std::string_view mark) {
-  std::vector<SqueueJob> jobs;
-  jobs.reserve(text.size() / 256);
+namespace {
+
+// Gives each row's columns to `take`, which may fail.
+template <typename Take>
+Result<void> ForEachRow(std::string_view text, std::string_view mark, Take take) {
   MarkedRows rows(text, mark, kPlainColumns, Columns().free.size());
   std::vector<std::string_view> fields;
   while (true) {
     auto more = rows.Next(&fields);
     if (!more) return Fail(more.error().code, StrCat("squeue: ", more.error().message));
-    if (!*more) return jobs;
-    OC_TRY_VOID(TakeRow(fields, &jobs.emplace_back()));
+    if (!*more) return {};
+    OC_TRY_VOID(take(Fields(fields)));
   }
+}
+
+}  // namespace
+
+Result<std::vector<SqueueJob>> ParseSqueue(std::string_view text, std::string_view mark) {
+  std::vector<SqueueJob> jobs;
+  jobs.reserve(text.size() / 256);
+  OC_TRY_VOID(
+      ForEachRow(text, mark, [&](const Fields& fields) { return TakeRow(fields, &jobs.emplace_back()); }));
+  return jobs;
+}
+
+Result<std::vector<SqueueRow>> ScanSqueue(std::string_view text, std::string_view mark,
+                                          std::string_view user) {
+  std::vector<SqueueRow> found;
+  OC_TRY_VOID(ForEachRow(text, mark, [&](const Fields& fields) -> Result<void> {
+    if (fields[kUser] != user) return {};
+    OC_TRY(id, JobIdOf(fields));
+    SqueueRow& row = found.emplace_back();
+    std::copy(fields.begin(), fields.end(), row.fields_.begin());
+    row.job_id_ = id;
+    if (row.is_array()) row.array_job_id_ = ParseInt(fields[kArrayJobId]).value_or(0);
+    return {};
+  }));
+  return found;
+}
+
+Result<void> CheckSqueue(std::string_view text, std::string_view mark) {
+  return ForEachRow(text, mark, [](const Fields& fields) -> Result<void> {
+    OC_TRY_VOID(JobIdOf(fields));
+    return {};
+  });
+}
+
+std::string_view SqueueRow::user() const {
+  return fields_[kUser];
+}
+std::string_view SqueueRow::state() const {
+  return fields_[kState];
+}
+std::string_view SqueueRow::reason() const {
+  return fields_[kReason];
+}
+std::string_view SqueueRow::comment() const {
+  return CommentOf(fields_);
+}
+std::string_view SqueueRow::name() const {
+  return fields_[kName];
+}
+int64_t SqueueRow::submit_us() const {
+  return ParseSlurmTime(fields_[kSubmit]).value_or(0);
+}
+int64_t SqueueRow::start_us() const {
+  return ParseSlurmTime(fields_[kStart]).value_or(0);
+}
+int SqueueRow::restarts() const {
+  return SmallNumber(fields_[kRestarts]);
+}
+int SqueueRow::nodes() const {
+  return SmallNumber(fields_[kNodes]);
+}
+SlurmTres SqueueRow::tres() const {
+  return TresOf(fields_);
+}
+bool SqueueRow::is_array() const {
+  return !OrEmpty(fields_[kArrayTaskId]).empty();
+}
+
+SqueueJob SqueueRow::Parse() const {
+  SqueueJob job;
+  (void)TakeRow(fields_, &job);  // its id has been read before
+  return job;
 }
 
 std::string SlurmComment(std::string_view id) {

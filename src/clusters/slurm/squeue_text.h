@@ -2,6 +2,7 @@
 // The queue, as `squeue` tells it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,6 +44,40 @@ std::vector<std::string> SqueueCommand(std::string_view mark);
 // kCorrupt when the text is cut off or is not what SqueueCommand() prints: then nothing is known, which is
 // not the same as an empty queue.
 Result<std::vector<SqueueJob>> ParseSqueue(std::string_view text, std::string_view mark);
+
+// A row that is only cut into its columns: of many thousand jobs few are looked at closely. Views of the
+// text.
+class SqueueRow {
+ public:
+  static constexpr size_t kColumns = 29;
+
+  int64_t job_id() const { return job_id_; }
+  int64_t array_job_id() const { return array_job_id_; }  // 0: no array
+  std::string_view user() const;
+  std::string_view state() const;
+  std::string_view reason() const;
+  std::string_view comment() const;  // "": none
+  std::string_view name() const;
+  int64_t submit_us() const;
+  int64_t start_us() const;
+  int restarts() const;
+  int nodes() const;
+  SlurmTres tres() const;
+  bool is_array() const;
+  SqueueJob Parse() const;  // all of it
+
+ private:
+  friend Result<std::vector<SqueueRow>> ScanSqueue(std::string_view text, std::string_view mark,
+                                                   std::string_view user);
+  std::array<std::string_view, kColumns> fields_;
+  int64_t job_id_ = 0, array_job_id_ = 0;
+};
+
+// The rows of one user. Errors as ParseSqueue().
+Result<std::vector<SqueueRow>> ScanSqueue(std::string_view text, std::string_view mark,
+                                          std::string_view user);
+// Only whether it can be read.
+Result<void> CheckSqueue(std::string_view text, std::string_view mark);
 
 // The comment that ties a job of Slurm to one of ours, and back: "overcap:<id>"; "" when it is no such
 // comment.

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver against a Slurm in memory; slurm_conformance_test.cc has it against a real one.
+#include "clusters/slurm/slurm_cluster.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "clusters/slurm/job_folder.h"
+#include "clusters/testing/testing_slurm.h"
+#include "model/job_id.h"
+#include "sys/user.h"
+
+namespace overcap {
+namespace {
+
+class SlurmClusterTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(mkdtemp(root_), nullptr);
+    auto slurm = std::make_unique<TestingSlurm>(root_);
+    slurm_ = slurm.get();
+    cluster_ = std::make_unique<SlurmCluster>(std::move(slurm));
+  }
+  void TearDown() override {
+    cluster_.reset();
+    std::filesystem::remove_all(root_);
+  }
+
+  JobSpec Spec() {
+    JobSpec spec;
+    spec.submitted_us = slurm_->clock().WallUs();
+    spec.id = MakeJobId("me", spec.submitted_us / 1'000'000, next_++);
+    spec.user = "me";
+    spec.cluster = "sky";
+    spec.command = {"true"};
+    spec.workdir = "/tmp";
+    return spec;
+  }
+  std::string Submit(const JobSpec& spec) {
+    const auto record = cluster_->Submit({spec, ""});
+    EXPECT_TRUE(record) << record.error().message;
+    return spec.id;
+  }
+  JobRecord QueryOne(const std::string& id) {
+    const auto records = cluster_->Query({id});
+    EXPECT_TRUE(records) << records.error().message;
+    return records ? records->front() : JobRecord();
+  }
+  std::string FolderOf(const std::string& id) const { return StrCat(root_, "/jobs/", id); }
+  // What an agent that has done its work leaves behind.
+  void Report(const std::string& id, const std::string& lines) {
+    std::filesystem::create_directories(FolderOf(id) + "/attempt-1");
+    std::ofstream(FolderOf(id) + "/attempt-1/agent-0.claim") << R"({"pid":1,"slurm_id":100})";
+    std::ofstream(FolderOf(id) + "/attempt-1/agent-0.jsonl") << lines;
+  }
+
+  char root_[40] = "/tmp/overcap_slurm_XXXXXX";
+  TestingSlurm* slurm_ = nullptr;
+  std::unique_ptr<SlurmCluster> cluster_;
+  uint32_t next_ = 1;
+};
+
+TEST_F(SlurmClusterTest, LimitsOfTheConfigurationAreKept) {
+  ClusterSettings settings = slurm_->settings();
+  settings.scheduler.max_gpus = 2;
+  settings.scheduler.max_time_seconds = 3600;
+  SlurmCluster cluster(settings);
+  JobSpec spec = Spec();
+  spec.resources.gpus = 3;
+  EXPECT_EQ(cluster.Plan(spec).error().code, ErrorCode::kUsage);
+  spec.resources.gpus = 0;
+  spec.resources.time_seconds = 3601;
+  EXPECT_NE(cluster.Plan(spec).error().message.find("at most 1h"), std::string::npos);
+  spec.resources.time_seconds = 3600;
+  EXPECT_TRUE(cluster.Plan(spec));
+}
+
+TEST_F(SlurmClusterTest, ThePlanShowsTheCommandAndTheScriptAndAsksNobody) {
+  JobSpec spec = Spec();
+  spec.placement.partitions = {"short", "long"};
+  spec.requeue_on_timeout = true;
+  const auto plan = cluster_->Plan(spec);
+  ASSERT_TRUE(plan) << plan.error().message;
+  for (const std::string_view part : {"$ sbatch ", "--partition=short,long", "--signal=B:USR1@60",
+                                      "#!/bin/sh", "/opt/overcap agent --job"}) {
+    EXPECT_NE(plan->text.find(part), std::string::npos) << part << " is not in " << plan->text;
+  }
+  EXPECT_TRUE(slurm_->calls.empty());
+}
+
+TEST_F(SlurmClusterTest, AnEndThatTheAgentReportsIsKnownWithoutSlurm) {
+  const std::string id = Submit(Spec());
+  Report(id,
+         R"({"e":"started","t":5,"pids":[1],"master_port":1})"
+         "\n"
+         R"({"e":"end","t":9,"state":"failed","exit_status":3,"signal":0,"first_failed_rank":0,"reason":""})"
+         "\n");
+  slurm_->calls.clear();
+  slurm_->away = true;
+  EXPECT_EQ(QueryOne(id).state, JobState::kFailed);
+  EXPECT_EQ(QueryOne(id).exit_status, 3);
+  EXPECT_TRUE(slurm_->calls.empty());
+  EXPECT_TRUE(std::filesystem::exists(FolderOf(id) + "/ended.json"));
+}
+
+TEST_F(SlurmClusterTest, AJobAfterOneThatFailedNeverStartsAndIsNotSent) {
+  const std::string id = Submit(Spec());
+  Report(id,
+         R"({"e":"end","t":9,"state":"failed","exit_status":3,"signal":0,"first_failed_rank":0,"reason":""})"
+         "\n");
+  JobSpec after = Spec();
+  after.after = {{id, false}};
+  Submit(after);
+  EXPECT_EQ(slurm_->jobs.size(), 1u);
+  EXPECT_EQ(QueryOne(after.id).state, JobState::kCancelled);
+  EXPECT_NE(QueryOne(after.id).reason.find(id), std::string::npos);
+}
+
+TEST_F(SlurmClusterTest, ADependencyIsSentByItsNumber) {
+  const std::string id = Submit(Spec());
+  JobSpec after = Spec();
+  after.after = {{id, true}};
+  slurm_->calls.clear();
+  Submit(after);
+  const auto sbatch = std::find_if(slurm_->calls.begin(), slurm_->calls.end(),
+                                   [](const auto& argv) { return argv[0] == "sbatch"; });
+  ASSERT_NE(sbatch, slurm_->calls.end());
+  EXPECT_NE(std::find(sbatch->begin(), sbatch->end(), "--dependency=afterany:100"), sbatch->end());
+}
+
+TEST_F(SlurmClusterTest, AnAbsentControllerShowsTheLastKnownQueueAndSaysSo) {
+  TestingSlurm::Job other;
+  other.id = 7, other.user = UserName(), other.name = "by hand";
+  slurm_->jobs.push_back(other);
+  ASSERT_TRUE(cluster_->List({}));
+  slurm_->away = true;
+  SlurmCluster later(slurm_->settings());  // its own squeue does not even exist
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto list = cluster_->List({});
+  ASSERT_TRUE(list);
+  ASSERT_EQ(list->size(), 1u);
+  EXPECT_EQ(list->front().spec.id, "7");
+}
+
+TEST_F(SlurmClusterTest, WithNothingKnownAListIsAnErrorNotEmpty) {
+  slurm_->away = true;
+  const auto list = cluster_->List({});
+  ASSERT_FALSE(list);
+  EXPECT_EQ(list.error().code, ErrorCode::kUnavailable);
+}
+
+TEST_F(SlurmClusterTest, AForeignJobIsFoundByItsNumberAndCanBeActedOn) {
+  TestingSlurm::Job other;
+  other.id = 7, other.user = UserName(), other.name = "by hand";
+  slurm_->jobs.push_back(other);
+  const auto ids = cluster_->Resolve({"7"});
+  ASSERT_TRUE(ids) << ids.error().message;
+  EXPECT_EQ(ids->front(), "7");
+  EXPECT_EQ(QueryOne("7").state, JobState::kQueued);
+  EXPECT_EQ(QueryOne("7").spec.name, "by hand");
+  ASSERT_TRUE(cluster_->Hold({"7"}));
+  EXPECT_EQ(slurm_->jobs[0].reason, "JobHeldUser");
+  ASSERT_TRUE(cluster_->Cancel({"7"}, "enough"));
+  EXPECT_EQ(slurm_->jobs[0].state, "CANCELLED");
+  EXPECT_EQ(cluster_->Remove({"7"}).error().code, ErrorCode::kConflict);
+}
+
+TEST_F(SlurmClusterTest, JobsOfOthersWithOurCommentAreNotOurs) {
+  const std::string id = Submit(Spec());
+  TestingSlurm::Job forged;
+  forged.id = 999, forged.user = "mallory", forged.comment = "overcap:" + id, forged.state = "COMPLETED";
+  slurm_->jobs.insert(slurm_->jobs.begin(), forged);
+  EXPECT_EQ(QueryOne(id).state, JobState::kQueued);
+}
+
+TEST_F(SlurmClusterTest, SlurmsOwnNumberNamesOurJobToo) {
+  const std::string id = Submit(Spec());
+  const auto ids = cluster_->Resolve({"100"});
+  ASSERT_TRUE(ids) << ids.error().message;
+  EXPECT_EQ(ids->front(), id);
+}
+
+TEST_F(SlurmClusterTest, LastIsTheOneThatWasSubmittedLast) {
+  JobSpec first = Spec(), second = Spec();
+  first.id = MakeJobId("me", 1'800'000'000, 0xffffffff);
+  second.id = MakeJobId("me", 1'800'000'000, 0x00000001);
+  second.submitted_us = first.submitted_us + 1;
+  Submit(first);
+  Submit(second);
+  const auto ids = cluster_->Resolve({"last"});
+  ASSERT_TRUE(ids);
+  EXPECT_EQ(ids->front(), second.id);
+}
+
+TEST_F(SlurmClusterTest, JobsOfAnotherClusterInTheSameFolderAreNotKnownHere) {
+  JobSpec other = Spec();
+  other.cluster = "elsewhere";
+  SlurmJobFolder folder(FolderOf(other.id));
+  ASSERT_TRUE(folder.Make(other, ""));
+  EXPECT_EQ(cluster_->Query({other.id}).error().code, ErrorCode::kNotFound);
+  EXPECT_FALSE(cluster_->Resolve({other.id.substr(other.id.size() - 6)}));
+  const auto list = cluster_->List({.all = true});
+  ASSERT_TRUE(list);
+  EXPECT_TRUE(list->empty());
+}
+
+}  // namespace
+}  // namespace overcap
