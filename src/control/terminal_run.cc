@@ -17,7 +17,8 @@ namespace overcap {
 namespace {
 
 constexpr int kTickMs = 1000, kQuickTickMs = 50;
-constexpr int kTicksToEnd = 30;  // between the passed-on signal and KILL
+constexpr int kTicksToEnd = 30;   // between the passed-on signal and KILL
+constexpr int kTicksToLeave = 5;  // for a program whose caller has left
 
 // A program that has taken over reads single keys.
 bool TakenOver() {
@@ -53,6 +54,7 @@ class Beside {
   TerminalRun run_;
   bool taken_over_ = false;
   int passed_on_ = 0;  // ticks since a signal to end was
+  int left_ = 0;       // ticks since the caller has
   int quick_ticks_ = 0;
 };
 
@@ -78,7 +80,9 @@ Result<void> Beside::Start(const Replacement& plan) {
 
 void Beside::HeedSignals() {
   for (const int signal : inbox_.Take()) {
-    if (signal == SIGTERM || signal == SIGHUP) {
+    if (signal == SIGHUP && watch_.caller_leaves) {
+      left_ = std::max(left_, 1);
+    } else if (signal == SIGTERM || signal == SIGHUP) {
       kill(child_.pid, signal);
       passed_on_ = std::max(passed_on_, 1);
     } else {
@@ -93,12 +97,17 @@ void Beside::ReadErrors() {
   char bytes[4096];
   ssize_t size;
   while ((size = read(errors_.Get(), bytes, sizeof bytes)) > 0) {
-    (void)WriteAll(STDERR_FILENO, filter_.Take({bytes, static_cast<size_t>(size)}));
+    const std::string passed = filter_.Take({bytes, static_cast<size_t>(size)});
+    if (left_ == 0) (void)WriteAll(STDERR_FILENO, passed);
   }
   if (size == 0) errors_.Reset();
 }
 
 void Beside::Tick() {
+  if (left_ > 0 && passed_on_ == 0 && ++left_ > kTicksToLeave) {
+    kill(child_.pid, SIGTERM);
+    passed_on_ = 1;
+  }
   if (passed_on_ > 0 && ++passed_on_ > kTicksToEnd) kill(child_.pid, SIGKILL);
   if (taken_over_) return;
   taken_over_ = TakenOver();
@@ -126,7 +135,7 @@ Result<TerminalRun> Beside::Run(const Replacement& plan) {
     if (ready == 0) Tick();
   }
   if (errors_) ReadErrors();
-  (void)WriteAll(STDERR_FILENO, filter_.Finish());
+  if (left_ == 0) (void)WriteAll(STDERR_FILENO, filter_.Finish());
   run_.exit_status = ProcessEndOf(status).exit_status;
   return run_;
 }

@@ -18,6 +18,9 @@ struct TerminalRun {
 };
 
 struct TerminalWatch {
+  // HUP says that whoever asked for the program has left: it is given time to end by itself, and nothing that
+  // it writes to stderr matters any more.
+  bool caller_leaves = false;
   std::function<bool(std::string_view line)> is_chatter =
       {};                                 // lines of its stderr to leave out; may be empty
   std::function<void()> waiting = {};     // every second until it takes over; may be empty

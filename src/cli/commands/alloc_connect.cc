@@ -6,7 +6,7 @@
 #include "cli/commands/job_words.h"
 #include "cli/commands/person_words.h"
 #include "control/ssh_keys.h"
-#include "control/submitter_environment.h"
+#include "control/terminal_run.h"
 #include "sys/posix_files.h"
 #include "sys/variables.h"
 
@@ -73,7 +73,13 @@ Result<int> Run(World& world, const Args& args) {
   const std::string keys = SshKeysOf(RootOfAllocationFile(file)).folder;
   OC_TRY(plan, PlanConnection(*cluster, record, world.binary(), keys));
   OC_TRY_VOID(world.out().Flush());
-  return Fail(Become(plan));
+  ClusterSessions* sessions = cluster->Sessions();
+  if (sessions == nullptr) return Fail(Become(plan));
+  TerminalWatch watch;
+  watch.caller_leaves = true;
+  watch.is_chatter = [&](std::string_view line) { return sessions->IsChatter(line); };
+  OC_TRY(run, RunOnTerminal(plan, watch));
+  return run.exit_status;
 }
 
 }  // namespace
