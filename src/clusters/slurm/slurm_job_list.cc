@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kEndedShown = 20;
 constexpr size_t kMostCompared = 200;
-constexpr size_t kWaitingRead = 50;       // so many jobs that wait are read from their folders for a table
+constexpr size_t kWaitingRead = 50;  // so many jobs that wait are read from their folders for a table
 
 bool Matches(const JobRecord& job, const JobFilter& filter) {
   if (!filter.user.empty() && job.spec.user != filter.user) return false;
@@ -82,7 +82,7 @@ class RowReader {
       record->spec.cluster = cluster_;
       record->spec.name = Name(row.name());
       record->spec.submitted_us = row.submit_us();
-      record->spec.resources.gpus = row.tres().gpus;
+      record->spec.resources.gpus = row.gpus();
       record->spec.resources.nodes = std::max(1, row.nodes());
       record->state = state.state;
       record->raw_state = row.state();
@@ -118,11 +118,13 @@ bool Waits(JobState state) {
 struct SlurmJobs::ListWork {
   struct Taken {
     const SqueueRow* row = nullptr;
-    std::string id;  // "": not ours
+    int64_t submitted_us = 0;
+    std::string_view id;  // "": not ours
   };
   std::vector<Taken> taken;
   std::vector<std::string> read;
-  std::unordered_set<std::string> seen;
+  std::vector<std::string> open, ended;       // as the index tells them
+  std::unordered_set<std::string_view> seen;  // views of rows and of these
 };
 
 std::vector<std::string> SlurmJobs::AllIds() const {
@@ -149,36 +151,35 @@ void SlurmJobs::JudgeList(const std::vector<std::string>& ids, std::vector<JobRe
 
 void SlurmJobs::SortRows(const JobFilter& filter, ListWork* work) {
   RowReader reader(context_->settings().name, queue_.stale());
-  std::unordered_set<std::string> open;
-  for (std::string& id : index_.OpenIds()) open.insert(std::move(id));
+  work->open = index_.OpenIds();
+  const std::unordered_set<std::string_view> open(work->open.begin(), work->open.end());
   std::vector<ListWork::Taken> waiting;
   for (const SqueueRow& row : queue_.rows()) {
     const SlurmState& state = reader.StateOf(row);
-    std::string id(IdOfSlurmComment(row.comment()));
-    const bool ours = !id.empty() && IsJobId(id) && (open.contains(id) || Folder(id).Exists());
+    const std::string_view id = IdOfSlurmComment(row.comment());
+    const bool ours = IsJobId(id) && (open.contains(id) || Folder(std::string(id)).Exists());
     if (!ours) {
-      if (!state.ended) work->taken.push_back({&row, ""});
+      if (!state.ended) work->taken.push_back({&row, row.submit_us(), {}});
     } else if (Waits(state.state) && !row.is_array()) {
-      waiting.push_back({&row, std::move(id)});
+      waiting.push_back({&row, row.submit_us(), id});
     } else if (work->seen.insert(id).second) {
-      work->read.push_back(std::move(id));
+      work->read.emplace_back(id);
     }
   }
   const bool by_rows = filter.detail == ListDetail::kTable && waiting.size() > kWaitingRead;
-  for (ListWork::Taken& job : waiting) {
+  for (const ListWork::Taken& job : waiting) {
     if (!work->seen.insert(job.id).second) continue;
     if (by_rows) {
-      work->taken.push_back(std::move(job));
+      work->taken.push_back(job);
     } else {
-      work->read.push_back(std::move(job.id));
+      work->read.emplace_back(job.id);
     }
   }
-  const auto ended = WantsEnded(filter) ? AllIds() : index_.LastEnded(2 * kEndedShown);
-  for (const std::string& id : open) {
-    if (work->seen.insert(id).second) work->read.push_back(id);
-  }
-  for (const std::string& id : ended) {
-    if (work->seen.insert(id).second) work->read.push_back(id);
+  work->ended = WantsEnded(filter) ? AllIds() : index_.LastEnded(2 * kEndedShown);
+  for (const auto* ids : {&work->open, &work->ended}) {
+    for (const std::string& id : *ids) {
+      if (work->seen.insert(id).second) work->read.push_back(id);
+    }
   }
 }
 
@@ -190,8 +191,12 @@ Result<std::vector<JobRecord>> SlurmJobs::List(const JobFilter& filter) {
   const std::vector<SqueueRow> foreign = others ? queue_.RowsOf(filter.user) : std::vector<SqueueRow>();
   RowReader reader(context_->settings().name, queue_.stale());
   for (const SqueueRow& row : foreign) {
-    if (!reader.StateOf(row).ended) work.taken.push_back({&row, ""});
+    if (!reader.StateOf(row).ended) work.taken.push_back({&row, row.submit_us(), {}});
   }
+  // Sorted while they are small.
+  std::stable_sort(
+      work.taken.begin(), work.taken.end(),
+      [](const ListWork::Taken& a, const ListWork::Taken& b) { return a.submitted_us < b.submitted_us; });
   std::vector<JobRecord> records(work.taken.size());
   for (size_t i = 0; i < work.taken.size(); ++i)
     reader.Read(*work.taken[i].row, work.taken[i].id, &records[i]);

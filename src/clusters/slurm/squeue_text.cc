@@ -60,6 +60,8 @@ const RowColumns& Columns() {
   return columns;
 }
 
+constexpr size_t kShortestRow = 200, kMostReserved = 100'000;
+
 using Fields = std::span<const std::string_view>;
 
 std::string_view OrEmpty(std::string_view text) {
@@ -177,11 +179,16 @@ Result<std::vector<SqueueJob>> ParseSqueue(std::string_view text, std::string_vi
 Result<std::vector<SqueueRow>> ScanSqueue(std::string_view text, std::string_view mark,
                                           std::string_view user) {
   std::vector<SqueueRow> found;
+  found.reserve(std::min<size_t>(text.size() / kShortestRow, kMostReserved));
   OC_TRY_VOID(ForEachRow(text, mark, [&](const Fields& fields) -> Result<void> {
     if (fields[kUser] != user) return {};
     OC_TRY(id, JobIdOf(fields));
     SqueueRow& row = found.emplace_back();
-    std::copy(fields.begin(), fields.end(), row.fields_.begin());
+    row.text_ = text.data();
+    for (size_t i = 0; i < SqueueRow::kColumns; ++i) {
+      row.begins_[i] = static_cast<uint32_t>(fields[i].data() - text.data());
+      row.ends_[i] = row.begins_[i] + static_cast<uint32_t>(fields[i].size());
+    }
     row.job_id_ = id;
     if (row.is_array()) row.array_job_id_ = ParseInt(fields[kArrayJobId]).value_or(0);
     return {};
@@ -196,43 +203,53 @@ Result<void> CheckSqueue(std::string_view text, std::string_view mark) {
   });
 }
 
+std::string_view SqueueRow::Field(size_t column) const {
+  return {text_ + begins_[column], ends_[column] - begins_[column]};
+}
+std::array<std::string_view, SqueueRow::kColumns> SqueueRow::Fields() const {
+  std::array<std::string_view, kColumns> fields;
+  for (size_t i = 0; i < kColumns; ++i) fields[i] = Field(i);
+  return fields;
+}
+
 std::string_view SqueueRow::user() const {
-  return fields_[kUser];
+  return Field(kUser);
 }
 std::string_view SqueueRow::state() const {
-  return fields_[kState];
+  return Field(kState);
 }
 std::string_view SqueueRow::reason() const {
-  return fields_[kReason];
+  return Field(kReason);
 }
 std::string_view SqueueRow::comment() const {
-  return CommentOf(fields_);
+  const std::string_view comment = Field(kComment);
+  return comment == "(null)" ? std::string_view() : comment;
 }
 std::string_view SqueueRow::name() const {
-  return fields_[kName];
+  return Field(kName);
 }
 int64_t SqueueRow::submit_us() const {
-  return ParseSlurmTime(fields_[kSubmit]).value_or(0);
+  return ParseSlurmTime(Field(kSubmit)).value_or(0);
 }
 int64_t SqueueRow::start_us() const {
-  return ParseSlurmTime(fields_[kStart]).value_or(0);
+  return ParseSlurmTime(Field(kStart)).value_or(0);
 }
 int SqueueRow::restarts() const {
-  return SmallNumber(fields_[kRestarts]);
+  return SmallNumber(Field(kRestarts));
 }
 int SqueueRow::nodes() const {
-  return SmallNumber(fields_[kNodes]);
+  return SmallNumber(Field(kNodes));
 }
-SlurmTres SqueueRow::tres() const {
-  return TresOf(fields_);
+int SqueueRow::gpus() const {
+  return TresOf(Fields()).gpus;
 }
 bool SqueueRow::is_array() const {
-  return !OrEmpty(fields_[kArrayTaskId]).empty();
+  return !OrEmpty(Field(kArrayTaskId)).empty();
 }
 
 SqueueJob SqueueRow::Parse() const {
   SqueueJob job;
-  (void)TakeRow(fields_, &job);  // its id has been read before
+  (void)TakeRow(Fields(), &job);  // its id has been read before
   return job;
 }
 

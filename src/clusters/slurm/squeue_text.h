@@ -62,14 +62,19 @@ class SqueueRow {
   int64_t start_us() const;
   int restarts() const;
   int nodes() const;
-  SlurmTres tres() const;
+  int gpus() const;
   bool is_array() const;
   SqueueJob Parse() const;  // all of it
 
  private:
   friend Result<std::vector<SqueueRow>> ScanSqueue(std::string_view text, std::string_view mark,
                                                    std::string_view user);
-  std::array<std::string_view, kColumns> fields_;
+  std::string_view Field(size_t column) const;
+  std::array<std::string_view, kColumns> Fields() const;
+
+  // Ten thousand rows of views would be megabytes that must be touched: where columns begin is enough.
+  const char* text_ = nullptr;
+  std::array<uint32_t, kColumns> begins_, ends_;
   int64_t job_id_ = 0, array_job_id_ = 0;
 };
 
