@@ -12,13 +12,16 @@ Style StyleOf(Health health) {
   return health == Health::kFine ? Style::kGreen : health == Health::kWorse ? Style::kYellow : Style::kRed;
 }
 
-void PrintFinding(const Finding& finding, Output& out) {
+constexpr size_t kHealthWidth = 7;
+
+void PrintFinding(const Finding& finding, size_t topic_width, Output& out) {
   std::string word(HealthName(finding.health));
-  word.resize(7, ' ');
+  word.resize(kHealthWidth, ' ');
   std::string topic = finding.topic;
-  topic.resize(std::max<size_t>(13, topic.size()), ' ');
+  topic.resize(topic_width, ' ');
   out.Line(StrCat(out.Paint(StyleOf(finding.health), word), "  ", topic, "  ", ToUtf8(finding.text)));
-  if (!finding.hint.empty()) out.Line(StrCat(std::string(24, ' '), out.Paint(Style::kDim, finding.hint)));
+  const std::string indent(kHealthWidth + topic_width + 4, ' ');
+  if (!finding.hint.empty()) out.Line(indent + out.Paint(Style::kDim, finding.hint));
 }
 
 }  // namespace
@@ -28,7 +31,9 @@ bool IsHealthy(const std::vector<Finding>& findings) {
 }
 
 void PrintFindings(const std::vector<Finding>& findings, Output& out) {
-  for (const Finding& finding : findings) PrintFinding(finding, out);
+  size_t topic_width = 13;
+  for (const Finding& finding : findings) topic_width = std::max(topic_width, finding.topic.size());
+  for (const Finding& finding : findings) PrintFinding(finding, topic_width, out);
 }
 
 void WriteFinding(const Finding& finding, JsonWriter* json) {
