@@ -120,7 +120,7 @@ class SlurmAgent {
     part.task = task;
     part.watch = &*watch_;
     part.judge = [this](const Ending& ranks) { return Judge(ranks); };
-    watch_->Begin(OnNodes() ? nullptr : &supervisor_, report);
+    watch_->Begin(&supervisor_, OnNodes(), report);
     if (OnNodes()) part.srun = {start_.nodes, GpusPerNode(variables_), Srun(), OwnProgram(), "", grace_us_};
     return part;
   }
@@ -186,12 +186,12 @@ class SlurmAgent {
       return;
     }
     // It goes back to the queue; Slurm ends this start of it.
-    if (!supervisor_.CancelRequested()) supervisor_.Pause(kEndedUs);
+    if (!watch_->told()) supervisor_.Pause(kEndedUs);
   }
 
   bool TryAgain() {
     if (stopped_ || verdict_->ending.state != JobState::kFailed || !verdict_->requeue.empty()) return false;
-    if (supervisor_.CancelRequested() || files_.Exists(options_.job_dir + "/cancel.json")) return false;
+    if (watch_->told() || files_.Exists(options_.job_dir + "/cancel.json")) return false;
     const int64_t limit_us = spec_.resources.time_seconds * kSecond;
     if (limit_us > 0 && clock_.MonotonicUs() - began_us_ + kTimeToTry > limit_us) return false;
     return Failures() <= spec_.max_restarts;

@@ -2,7 +2,10 @@
 // The agent under Slurm, with Slurm's variables and without a Slurm.
 #include "agent/slurm_agent.h"
 
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "agent/testing/agent_world.h"
@@ -34,6 +37,27 @@ class SlurmAgentTest : public testing::Test {
     ASSERT_TRUE(files.WriteAtomic(world_.Job() + "/spec.json", SpecToJson(world_.spec), false));
   }
   int Run() { return world_.Wait(world_.Start()); }
+  // Programs of Slurm that say what the test wants, and what they were asked is in Scratch("asked").
+  void FakeTools(const std::string& squeue, const std::string& scontrol) {
+    Tool("squeue", StrCat("echo '", squeue, "'"));
+    Tool("scontrol", StrCat("echo scontrol \"$@\" >> ", world_.Root(), "/asked\n", scontrol));
+    Set("PATH", StrCat(world_.Root(), "/bin:/usr/bin:/bin"));
+  }
+  void Tool(const std::string& name, const std::string& script) {
+    std::filesystem::create_directories(world_.Root() + "/bin");
+    std::ofstream(StrCat(world_.Root(), "/bin/", name)) << "#!/bin/sh\n" << script << "\n";
+    std::filesystem::permissions(StrCat(world_.Root(), "/bin/", name), std::filesystem::perms::owner_all);
+  }
+  // Runs a job that waits, and sends it a signal when it does.
+  int RunAndSignal(int signal) {
+    world_.Shell(
+        "trap 'exit 143' TERM; trap 'exit 138' USR1; echo > $DIR/ready; while :; do sleep 0.01; done");
+    Save();
+    const pid_t agent = world_.Start();
+    EXPECT_TRUE(world_.Appears("ready"));
+    kill(agent, signal);
+    return world_.Wait(agent);
+  }
   std::string End(int attempt, int slot = 0) {
     world_.options.attempt = attempt;
     return world_.End(slot);
@@ -117,6 +141,130 @@ TEST_F(SlurmAgentTest, OutsideOfAJobItRunsNothing) {
   unsetenv("SLURM_JOB_ID");
   EXPECT_EQ(Run(), 1);
   EXPECT_EQ(PosixFiles().List(world_.Job())->size(), 1u);
+}
+
+constexpr char kPreempting[] = "RUNNING|0|5|10:00|6|", kRequeued[] = "COMPLETING|1|5|10:00|N/A|";
+constexpr char kCompleting[] = "COMPLETING|0|5000000000|10:00|N/A|",
+               kRunning[] = "RUNNING|0|5000000000|10:00|N/A|";
+
+TEST_F(SlurmAgentTest, APreemptedJobIsSentBackOnce) {
+  world_.spec.requeue = true;
+  FakeTools(kPreempting, "kill -TERM $PPID");  // Slurm ends what it sends back
+  EXPECT_EQ(RunAndSignal(SIGTERM), 143);
+  EXPECT_EQ(End(1), "preempted 143 0: preempted");
+  EXPECT_EQ(world_.Report().requeue, "preempted");
+  EXPECT_EQ(world_.Scratch("asked"), "scontrol requeue 40\n");
+  EXPECT_EQ(world_.File("requeue"), "preempted\n");
+}
+
+TEST_F(SlurmAgentTest, AJobThatSlurmSendsBackItselfIsLeftToIt) {
+  world_.spec.requeue = true;
+  FakeTools(kRequeued, "exit 1");
+  EXPECT_EQ(RunAndSignal(SIGTERM), 143);
+  EXPECT_EQ(End(1), "preempted 143 0: preempted");
+  EXPECT_EQ(world_.Report().requeue, "preempted");
+  EXPECT_EQ(world_.Scratch("asked"), "");
+}
+
+TEST_F(SlurmAgentTest, AJobThatIsCancelledInSlurmEnds) {
+  world_.spec.requeue = true;
+  FakeTools(kCompleting, "exit 1");
+  EXPECT_EQ(RunAndSignal(SIGTERM), 143);
+  EXPECT_EQ(End(1), "cancelled 143 0: cancelled in Slurm");
+  EXPECT_EQ(world_.Scratch("asked"), "");
+}
+
+TEST_F(SlurmAgentTest, AJobThatSomebodyCancelledSaysWhy) {
+  world_.spec.requeue = true;
+  FakeTools(kPreempting, "exit 1");
+  ASSERT_TRUE(PosixFiles().MakeFolders(world_.Job()));
+  ASSERT_TRUE(
+      PosixFiles().WriteAtomic(world_.Job() + "/cancel.json", "{\"reason\": \"cancelled by ada\"}", false));
+  EXPECT_EQ(RunAndSignal(SIGTERM), 143);
+  EXPECT_EQ(End(1), "cancelled 143 0: cancelled by ada");
+  EXPECT_EQ(world_.Scratch("asked"), "");
+}
+
+TEST_F(SlurmAgentTest, WhatSlurmSaysWhenItRefusesIsKept) {
+  world_.spec.requeue = true;
+  FakeTools(kRunning, "echo 'Requested operation is presently disabled for job 40' >&2; exit 1");
+  EXPECT_EQ(RunAndSignal(SIGTERM), 143);
+  EXPECT_EQ(End(1), "preempted 143 0: preempted");
+  EXPECT_EQ(world_.Report().requeue, "");
+  ASSERT_EQ(world_.Report().notes.size(), 1u);
+  EXPECT_EQ(world_.Report().notes[0],
+            "not started again: scontrol requeue: Requested operation is presently disabled for job 40");
+}
+
+TEST_F(SlurmAgentTest, AJobThatWaitsAlreadyWasSentBack) {
+  world_.spec.requeue = true;
+  FakeTools(kRunning, "echo 'Job is pending execution for job 40' >&2; exit 1");
+  EXPECT_EQ(RunAndSignal(SIGTERM), 143);
+  EXPECT_EQ(world_.Report().requeue, "preempted");
+  EXPECT_EQ(world_.Report().notes, std::vector<std::string>{});
+}
+
+TEST_F(SlurmAgentTest, AWarnedJobMayEndWithItsWorkUndoneAndIsAllowedToComeBack) {
+  world_.spec.requeue_on_timeout = true;
+  world_.spec.resources.time_seconds = 600;
+  FakeTools(kRunning, "case $1 in requeue) kill -TERM $PPID;; esac");
+  EXPECT_EQ(RunAndSignal(SIGUSR1), 124);
+  EXPECT_EQ(End(1), "failed 124 0: time limit of 10m reached");
+  EXPECT_EQ(world_.Report().requeue, "time limit");
+  EXPECT_EQ(world_.Scratch("asked"), "scontrol update JobId=40 Requeue=1\nscontrol requeue 40\n");
+}
+
+TEST_F(SlurmAgentTest, RanksAreEndedBeforeTheTimeLimit) {
+  world_.spec.requeue_on_timeout = world_.spec.requeue = true;
+  world_.spec.warn_seconds = 2;
+  FakeTools("", "kill -TERM $PPID");
+  Set("SLURM_JOB_END_TIME", StrCat(time(nullptr) + 5));
+  world_.Shell("trap 'echo told > $DIR/told; exit 1' TERM; while :; do sleep 0.01; done");
+  Save();
+  EXPECT_EQ(Run(), 124);
+  EXPECT_EQ(End(1), "failed 124 0: time limit reached");
+  EXPECT_EQ(world_.Report().requeue, "time limit");
+  EXPECT_EQ(world_.Scratch("told"), "told\n");
+  EXPECT_EQ(world_.Scratch("asked"), "scontrol requeue 40\n");
+}
+
+TEST_F(SlurmAgentTest, ATaskIsSentBackByItsNumberInTheArray) {
+  world_.spec.requeue = true;
+  world_.spec.array.ranges = {{2, 3, 1}};
+  Set("SLURM_ARRAY_JOB_ID", "40");
+  Set("SLURM_ARRAY_TASK_ID", "3");
+  FakeTools(kPreempting, "kill -TERM $PPID");
+  EXPECT_EQ(RunAndSignal(SIGTERM), 143);
+  EXPECT_EQ(End(1, 1), "preempted 143 0: preempted");
+  EXPECT_EQ(world_.Report(1).tasks.at(0).ending.state, JobState::kPreempted);
+  EXPECT_EQ(world_.Scratch("asked"), "scontrol requeue 40_3\n");
+  EXPECT_EQ(world_.File("requeue-1"), "preempted\n");
+}
+
+TEST_F(SlurmAgentTest, TheThirdSoonEndIsTheLast) {
+  world_.spec.requeue = true;
+  FakeTools(kPreempting, "");
+  for (const char* restart : {"0", "1", "2"}) {
+    std::filesystem::remove(world_.Root() + "/ready");
+    Set("SLURM_RESTART_COUNT", restart);
+    Tool("squeue", StrCat("echo 'RUNNING|", restart, "|5|10:00|6|'"));
+    Tool("scontrol", StrCat("echo scontrol \"$@\" >> ", world_.Root(), "/asked; kill -TERM $PPID"));
+    EXPECT_EQ(RunAndSignal(SIGTERM), 143);
+  }
+  EXPECT_EQ(End(3), "preempted 143 0: preempted");
+  EXPECT_EQ(world_.Report().requeue, "");
+  EXPECT_EQ(world_.Report().notes.size(), 1u);
+  EXPECT_EQ(world_.Scratch("asked"), "scontrol requeue 40\nscontrol requeue 40\n");
+}
+
+TEST_F(SlurmAgentTest, AFailedJobIsTriedAgainAsOftenAsItMayBe) {
+  world_.Shell("echo $OVERCAP_ATTEMPT >> $DIR/tries; exit 5");
+  world_.spec.max_restarts = 2;
+  Save();
+  EXPECT_EQ(Run(), 5);
+  EXPECT_EQ(world_.Scratch("tries"), "1\n2\n3\n");
+  EXPECT_EQ(End(3), "failed 5 0 rank 0");
+  EXPECT_EQ(Run(), kAgentNotMine);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "agent/slurm_verdict.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "agent/ending.h"
 #include "base/text.h"
@@ -95,11 +96,16 @@ SlurmVerdict Stopped(const JobSpec& spec, const StopEvidence& seen) {
 
 }  // namespace
 
+bool EndedLikeStopped(const Ending& ranks) {
+  return ranks.state == JobState::kFailed &&
+         (ranks.signal == SIGTERM || ranks.signal == SIGKILL || ranks.exit_status == 128 + SIGTERM);
+}
+
 SlurmVerdict JudgeEnd(const JobSpec& spec, const StopEvidence& seen) {
   const JobState state = seen.ranks.state;
-  if (state == JobState::kCancelled && seen.cancel)
-    return {As(JobState::kCancelled, seen.ranks, *seen.cancel), "", false};
-  if (state == JobState::kCancelled) return Stopped(spec, seen);
+  const bool stopped = state == JobState::kCancelled || (seen.told && EndedLikeStopped(seen.ranks));
+  if (stopped && seen.cancel) return {As(JobState::kCancelled, seen.ranks, *seen.cancel), "", false};
+  if (stopped) return Stopped(spec, seen);
   if (state == JobState::kLost) return NodeFailed(spec, seen);
   // They ended by themselves. In its grace time Slurm tells the steps only, and ranks that are told to stop
   // may end as they like.
@@ -114,7 +120,7 @@ SlurmVerdict JudgeEnd(const JobSpec& spec, const StopEvidence& seen) {
 
 bool WantsFacts(const JobSpec& spec, const StopEvidence& seen) {
   if (seen.facts || seen.cancel) return false;
-  if (seen.ranks.state == JobState::kCancelled) return true;
+  if (seen.ranks.state == JobState::kCancelled || seen.told) return true;
   return spec.requeue &&
          (seen.ranks.state != JobState::kSucceeded || seen.warned || spec.batch || spec.resources.nodes > 1);
 }

@@ -17,6 +17,7 @@ namespace overcap {
 struct StopEvidence {
   Ending ranks;                       // kCancelled: they were told to stop; kLost: a node of theirs failed
   std::optional<std::string> cancel;  // there is a cancel.json; why, for people
+  bool told = false;                  // TERM has come to the agent
   bool warned = false;                // USR1 has come
   bool before_limit = false;          // the agent itself has ended them, just before the time limit
   std::optional<SlurmFacts> facts;    // asked for after the first signal, or at the end
@@ -31,6 +32,10 @@ struct SlurmVerdict {
 };
 
 SlurmVerdict JudgeEnd(const JobSpec& spec, const StopEvidence& evidence);
+
+// Whether ranks ended as those do that are told to stop. Slurm signals all processes of a batch script, and a
+// rank may be dead before the agent has seen a signal.
+bool EndedLikeStopped(const Ending& ranks);
 
 // Whether Slurm must be asked after the end of the ranks: those of a job that is to be started again after a
 // preemption may have been ended by Slurm itself, without a word to the agent.

@@ -80,6 +80,17 @@ TEST_F(SlurmVerdictTest, WhoWantsItToEndGetsThat) {
   EXPECT_EQ(Judge(kFailed, kPreempting), "failed 7");
 }
 
+TEST_F(SlurmVerdictTest, ARankThatDiesOfTheSignalBeforeTheAgentSeesItHasNotFailed) {
+  const Ending died{JobState::kFailed, 143, 15, 0, ""};
+  EXPECT_EQ(Judge(died, kCompleting), "failed 143");
+  seen_.told = true;
+  EXPECT_EQ(Judge(died, kCompleting), "cancelled 143: cancelled in Slurm");
+  EXPECT_EQ(Judge(died, kPreempting), "preempted 143: preempted");
+  EXPECT_EQ(Judge(kFailed, kCompleting), "failed 7");
+  seen_.cancel = "cancelled by ada";
+  EXPECT_EQ(Judge(died), "cancelled 143: cancelled by ada");
+}
+
 TEST_F(SlurmVerdictTest, AJobThatSlurmEndsForNoOtherReasonWasCancelled) {
   spec_.requeue = true;
   EXPECT_EQ(Judge(kStopped, kCompleting), "cancelled 143: cancelled in Slurm");

@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t kSecond = 1'000'000;
 constexpr int64_t kLookUs = 30 * kSecond;      // between signs of life
 constexpr int64_t kAnswerUs = 5 * kSecond;     // for Slurm to answer
+constexpr int64_t kOwnSignalUs = 300'000;      // Slurm signals one process after the other
 constexpr int64_t kListenUs = 2 * kSecond;     // shorter jobs need no step beside them
 constexpr int64_t kFirstAskUs = 10 * kSecond;  // shorter jobs need not know when their time is over
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
@@ -29,10 +30,11 @@ SlurmWatch::SlurmWatch(SlurmWatchInputs inputs)
   if (in_.spec.requeue_on_timeout) ask_at_us_ = in_.clock.MonotonicUs() + kFirstAskUs;
 }
 
-void SlurmWatch::Begin(Supervisor* supervisor, ReportFile* report) {
+void SlurmWatch::Begin(Supervisor* supervisor, bool tells, ReportFile* report) {
   supervisor_ = supervisor;
+  tells_ = tells;
   report_ = report;
-  warnings_ = supervisor != nullptr ? supervisor->WarningsSeen() : 0;
+  warnings_ = supervisor->WarningsSeen();
   next_look_us_ = in_.clock.MonotonicUs() + kLookUs;
 }
 
@@ -50,7 +52,7 @@ int64_t SlurmWatch::Prepare(std::vector<pollfd>* fds) {
 }
 
 bool SlurmWatch::Act(std::span<const pollfd>) {
-  LookAtSignals();
+  if (!tells_) LookAtSignals();
   Hear();
   TakeAnswer();
   const int64_t now = in_.clock.MonotonicUs();
@@ -67,7 +69,6 @@ bool SlurmWatch::Act(std::span<const pollfd>) {
 }
 
 void SlurmWatch::LookAtSignals() {
-  if (supervisor_ == nullptr) return;
   if (!told_ && supervisor_->CancelRequested()) OnSignal(SIGTERM);
   if (supervisor_->WarningsSeen() > warnings_) {
     warnings_ = supervisor_->WarningsSeen();
@@ -131,7 +132,13 @@ std::optional<std::string> SlurmWatch::ReadCancel() const {
 
 StopEvidence SlurmWatch::Collect(const Ending& ranks) {
   StopEvidence seen;
+  LookAtSignals();
+  if (!told_ && EndedLikeStopped(ranks)) {  // the agent's own signal is on its way, if there is one
+    supervisor_->Pause(kOwnSignalUs);
+    LookAtSignals();
+  }
   seen.ranks = ranks;
+  seen.told = told_;
   seen.warned = warned_;
   seen.before_limit = before_limit_ && !told_;
   seen.restart = in_.start.restart;

@@ -33,8 +33,9 @@ class SlurmWatch : public ClusterWatch {
  public:
   explicit SlurmWatch(SlurmWatchInputs inputs);
 
-  // Before the ranks: where signals are looked at (null: OnSignal() tells), and what shows that we live.
-  void Begin(Supervisor* supervisor, ReportFile* report);
+  // Before the ranks. `tells`: whether OnSignal() will; else the supervisor is asked. The report shows that
+  // we live.
+  void Begin(Supervisor* supervisor, bool tells, ReportFile* report);
 
   int64_t Prepare(std::vector<pollfd>* fds) override;
   bool Act(std::span<const pollfd> fds) override;
@@ -46,6 +47,7 @@ class SlurmWatch : public ClusterWatch {
   // After the ranks: all that is known of why they ended. Waits a few seconds for Slurm's answer, if that is
   // needed.
   StopEvidence Collect(const Ending& ranks);
+  bool told() const { return told_; }  // that it must end
 
  private:
   void LookAtSignals();
@@ -59,6 +61,7 @@ class SlurmWatch : public ClusterWatch {
   SlurmWatchInputs in_;
   const int64_t begin_us_;  // since 1970
   Supervisor* supervisor_ = nullptr;
+  bool tells_ = false;
   ReportFile* report_ = nullptr;
   int64_t next_look_us_ = 0;  // monotonic
   int64_t ask_at_us_;         // monotonic; for when the time limit comes
