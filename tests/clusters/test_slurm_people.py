@@ -7,6 +7,7 @@ import grp
 import json
 import os
 import pathlib
+import pwd
 import shutil
 import unittest
 
@@ -27,6 +28,8 @@ class People(unittest.TestCase):
         if not shutil.which("ssh") or not os.path.exists("/usr/sbin/sshd"):
             raise unittest.SkipTest("NOT TESTED: ssh or sshd is not installed")
         root = os.geteuid() == 0
+        if not root and pwd.getpwuid(os.geteuid()).pw_shell.endswith(("nologin", "false")):
+            raise unittest.SkipTest("NOT TESTED: who runs the tests has no shell to log in with")
         cls.person = "alice" if root else None
         cls.slurm = SlurmCluster(nodes=3, gpus=2, users=("alice",) if root else ())
         cls.addClassCleanup(cls.slurm.close)
@@ -169,6 +172,9 @@ class People(unittest.TestCase):
         expected = f"{node}\n0,1\n{self.slurm_id(held['job'])}\n{self.home}\n"
         self.assertEqual((done.stdout, done.stderr, done.returncode), (expected, "", 4))
         self.assertEqual(self.overcap("ssh", "dev", "hostname").stdout, f"{node}\n")
+        # An editor's ssh knows nothing of the user's shell: neither where the jobs are nor where Slurm is.
+        bare = ["env", "-i", "PATH=/usr/bin:/bin", "ssh", "-F", f"{self.home}/.ssh/overcap/config", "overcap-dev", "hostname"]
+        self.assertEqual(self.run_there(bare).stdout, f"{node}\n")
         self.check_files()
         self.check_forwarding(node)
         done = self.overcap("alloc", status=6)
