@@ -55,8 +55,15 @@ Result<int> RunHoldAllocation(const std::vector<std::string>& words) {
   OC_TRY(inbox, SignalInbox::Make({SIGTERM, SIGINT, SIGHUP, SIGUSR1}));
   OC_TRY(text, PosixFiles().Read(words[1]));
   OC_TRY(allocation, AllocationFromJson(text));
+  const Variables own = Variables::OfThisProcess();
+  // A job that was submitted again, or that comes back after its name was given to another.
+  if (own.Get("OVERCAP_JOB_ID") != allocation.job) {
+    return Fail(ErrorCode::kConflict,
+                StrCat("allocation '", allocation.name, "' belongs to job '", allocation.job, "'"),
+                "overcap alloc holds a new one");
+  }
   OC_TRY(home, HomeFolder());
-  const auto attempt = ParseInt(Variables::OfThisProcess().Get("OVERCAP_ATTEMPT"));
+  const auto attempt = ParseInt(own.Get("OVERCAP_ATTEMPT"));
   const SshHost host =
       SshHostOf(allocation, words[1], OwnHostName(), attempt ? static_cast<int>(*attempt) : 1);
   printf("allocation '%s' is held on %s\n", host.name.c_str(), host.node.c_str());

@@ -35,6 +35,17 @@ class Alloc(Rig):
         self.assertNotEqual(again["job"], held["job"])
         self.ok("alloc", "release", "dev")
 
+    def test_an_allocation_that_is_submitted_again_takes_no_name_from_another(self):
+        held = self.ok("alloc", "-n", "0", "--json").json()
+        self.ok("release", "dev")
+        again = self.ok("alloc", "-n", "0", "--json").json()
+        entry = self.entry()
+        copy = self.ok("resubmit", held["job"]).out.strip()
+        self.assertEqual(self.ended(copy)["state"], "failed")
+        self.assertIn(f"belongs to job '{again['job']}'", self.ok("logs", copy).out)
+        self.assertEqual(self.entry(), entry)
+        self.ok("release", "dev")
+
     def test_what_cannot_be_held_leaves_no_name_behind(self):
         self.declare_gpus(1)
         self.refused("alloc", "-n", "8", status=2)
