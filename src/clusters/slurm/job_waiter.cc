@@ -60,7 +60,7 @@ Result<bool> JobWaiter::Wait(const std::vector<std::string>& ids, WaitUntil unti
     if (now_us >= deadline_us) return false;
     usleep(static_cast<useconds_t>(std::min(PauseUs(), deadline_us - now_us)));
     OC_TRY_VOID(GlanceAtFolders());
-    OC_TRY_VOID(LookAtCancelled());
+    OC_TRY_VOID(LookAtSilent());
     if (left_.empty() || clock.MonotonicUs() < next_queue_us) continue;
     OC_TRY_VOID(ReadQueue());
     next_queue_us = clock.MonotonicUs() + kQueueUs;
@@ -91,18 +91,18 @@ Result<void> JobWaiter::GlanceAtFolders() {
   return {};
 }
 
-// What was cancelled before it ran has no agent that would tell; the queue is read too rarely for somebody
-// who waits for that.
-Result<void> JobWaiter::LookAtCancelled() {
+// What was cancelled before it ran, and what Overcap did not submit, has no agent that would tell; the queue
+// is read too rarely for somebody who has just cancelled it. In the long run the queue must do.
+Result<void> JobWaiter::LookAtSilent() {
   const int64_t now_us = context_->clock().MonotonicUs();
-  if (now_us < next_look_us_) return {};
+  if (now_us < next_look_us_ || look_pause_us_ == kLongestLookUs) return {};
   look_pause_us_ = std::clamp(2 * look_pause_us_, kFirstLookUs, kLongestLookUs);
   next_look_us_ = now_us + look_pause_us_;
   std::vector<std::string> left;
   size_t looks = 0;
   for (const std::string& id : left_) {
-    const bool wish = !IsSlurmNumber(id) && jobs_->Folder(id).Cancel().has_value();
-    if (!wish || looks++ >= kMostLooks) {
+    const bool silent = IsSlurmNumber(id) || jobs_->Folder(id).Cancel().has_value();
+    if (!silent || looks++ >= kMostLooks) {
       left.push_back(id);
       continue;
     }

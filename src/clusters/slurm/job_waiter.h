@@ -22,7 +22,7 @@ class JobWaiter {
  private:
   Result<void> ReadQueue();
   Result<void> GlanceAtFolders();
-  Result<void> LookAtCancelled();
+  Result<void> LookAtSilent();
   bool Reached(const JobRecord& record) const;
   int64_t PauseUs() const;
 

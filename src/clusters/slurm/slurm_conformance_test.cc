@@ -11,6 +11,8 @@
 #include "clusters/slurm/slurm_cluster.h"
 #include "clusters/slurm/slurm_queue.h"
 #include "clusters/testing/cluster_conformance.h"
+#include "sys/process.h"
+#include "sys/variables.h"
 
 namespace overcap {
 namespace {
@@ -25,6 +27,9 @@ ClusterSettings Settings(const std::string& root) {
   settings.binary = OVERCAP_BINARY;
   settings.machine = [](bool) { return Machine(); };
   settings.grace_seconds = 2;
+  // A way of its own to Slurm's programs gives each test a mirror of its own: what an earlier one saw waiting
+  // is not listed.
+  settings.scheduler.programs = root + "/programs";
   return settings;
 }
 
@@ -63,6 +68,12 @@ std::unique_ptr<Cluster> MakeSlurm(std::string* why) {
     *why = StrCat("cannot make a folder in ", state);
     return nullptr;
   }
+  const auto sbatch = ResolveProgram("sbatch", PathOf(Variables::OfThisProcess().entries()), "/");
+  if (!sbatch) {
+    *why = sbatch.error().message;
+    return nullptr;
+  }
+  std::filesystem::create_directory_symlink(std::filesystem::path(*sbatch).parent_path(), root + "/programs");
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (!IsQuiet(root) && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

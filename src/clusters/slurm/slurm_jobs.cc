@@ -20,6 +20,15 @@ bool IsNumber(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// The number and the task, -1 without one.
+Result<std::pair<int64_t, int>> ReadNumber(const std::string& id) {
+  const size_t line = id.find('_');
+  const auto number = ParseInt(id.substr(0, line));
+  const auto task = line == std::string::npos ? -1 : ParseInt(id.substr(line + 1)).value_or(INT64_MAX);
+  if (number && task < INT32_MAX) return std::pair(int64_t{*number}, static_cast<int>(task));
+  return Fail(ErrorCode::kNotFound, StrCat("there is no job '", id, "'"));
+}
+
 }  // namespace
 
 bool IsSlurmNumber(std::string_view id) {
@@ -149,17 +158,19 @@ Result<std::vector<SacctJob>> SlurmJobs::Accounts(const std::vector<int64_t>& nu
 }
 
 Result<JobRecord> SlurmJobs::Foreign(const std::string& id) {
-  const size_t line = id.find('_');
-  const int64_t number = ParseInt(id.substr(0, line)).value_or(0);
-  const int task =
-      line == std::string::npos ? -1 : static_cast<int>(ParseInt(id.substr(line + 1)).value_or(-1));
-  const auto fits = [&](const auto& row) { return task < 0 || row.array_task == task; };
+  OC_TRY(wanted, ReadNumber(id));
+  const auto [number, task] = wanted;
+  const auto fits = [task = task](const auto& row) { return task < 0 || row.array_task == task; };
+  std::optional<JobRecord> found;
   for (const SqueueJob* row : queue_.RowsOfNumber(number)) {
-    if (!fits(*row)) continue;
+    if (!fits(*row) || (found && !IsFinal(found->state))) continue;
     JobRecord record = ForeignRecord(*row, context_->settings().name);
-    record.stale = IsFinal(record.state) ? "" : queue_.stale();
-    record.spec.id = id;
-    return record;
+    if (!found || !IsFinal(record.state)) found = std::move(record);
+  }
+  if (found) {
+    found->stale = IsFinal(found->state) ? "" : queue_.stale();
+    found->spec.id = id;
+    return *std::move(found);
   }
   bool none_kept = false;
   const auto accounts = Accounts({number}, &none_kept);
@@ -182,7 +193,24 @@ Result<JobRecord> SlurmJobs::Glance(const std::string& id) {
   return std::move(verdict.record);
 }
 
+// The first row that has not ended speaks for an array.
+Result<JobRecord> SlurmJobs::LookAtForeign(const std::string& id) {
+  OC_TRY(number, ReadNumber(id));
+  OC_TRY(rows, queue_.LookAt(number.first));
+  std::optional<JobRecord> found;
+  for (const SqueueJob& row : rows) {
+    if (number.second >= 0 && row.array_task != number.second) continue;
+    JobRecord record = ForeignRecord(row, context_->settings().name);
+    if (!found || !IsFinal(record.state)) found = std::move(record);
+    if (!IsFinal(found->state)) break;
+  }
+  if (!found) return NoSuchJob(id);
+  found->spec.id = id;
+  return *std::move(found);
+}
+
 Result<JobRecord> SlurmJobs::LookAt(const std::string& id) {
+  if (IsSlurmNumber(id)) return LookAtForeign(id);
   JobRecord record;
   OC_TRY(evidence, Load(id, &record));
   if (!evidence || !evidence->handle) return evidence ? Glance(id) : Result<JobRecord>(record);

@@ -54,6 +54,7 @@ class SlurmJobs {
   void AskAccounts(std::vector<Open*>* doubtful);
   Result<std::vector<SacctJob>> Accounts(const std::vector<int64_t>& numbers, bool* none_kept);
   Result<JobRecord> Foreign(const std::string& id);
+  Result<JobRecord> LookAtForeign(const std::string& id);
   void SortRows(const JobFilter& filter, ListWork* work);
   Result<std::string> ResolveOne(const std::string& ref, const std::vector<std::string>& all);
   Result<std::string> ResolveNumber(const std::string& ref);
