@@ -33,6 +33,7 @@ ArrayRun::ArrayRun(const JobSpec& spec, const AgentOptions& options, const Attem
       report_(*report),
       ranks_(*ranks),
       judge_(std::move(judge)),
+      may_repeat_(!options.under.empty() || spec.requeue || spec.max_restarts > 0),
       synced_us_(clock.MonotonicUs()) {}
 
 Ending ArrayRun::Run(TaskCounter counter) {
@@ -92,9 +93,9 @@ Ending ArrayRun::RunTry(int task, int attempt) {
   SyncSometimes();
   ranks_.NameTask(task, attempt);
   const std::string state = StateFolder(options_, task);
-  (void)mkdir(state.c_str(), 0700);  // where it cannot be made, a task that needs it says so
+  if (may_repeat_) (void)mkdir(state.c_str(), 0700);  // where it cannot be made, a task that needs it says so
   Ending ending = ranks_.Run(logs, this);
-  (void)rmdir(state.c_str());  // when nothing was left in it
+  if (may_repeat_) (void)rmdir(state.c_str());  // when nothing was left in it
   stopped_ = ending.state == JobState::kCancelled;
   if (judge_) ending = judge_(ending);
   report_.Queue(TaskEndLine(clock_.WallUs(), task, attempt, ending));

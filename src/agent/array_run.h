@@ -49,6 +49,8 @@ class ArrayRun : public GroupObserver {
   ReportFile& report_;
   Ranks& ranks_;
   EndingJudge judge_;
+  const bool
+      may_repeat_;        // then a task's state folder is made; else only its name is told, folders cost time
   bool stopped_ = false;  // the last try was told to stop
   size_t retried_ = 0;
   int task_ = -1;

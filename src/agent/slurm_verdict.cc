@@ -138,7 +138,8 @@ int64_t StopBeforeLimitUs(const JobSpec& spec, const std::optional<SlurmFacts>& 
 bool EndsTooSoon(const std::vector<AgentReport>& latest, const std::string& why, int64_t lasted_us) {
   if (lasted_us >= kTooSoonUs || latest.size() < kInVain) return false;
   return std::all_of(latest.begin(), latest.begin() + kInVain, [&](const AgentReport& report) {
-    return report.requeue == why && report.ended_us - report.started_us < kTooSoonUs;
+    const bool soon = !report.started || report.ended_us - report.started_us < kTooSoonUs;
+    return report.requeue == why && soon;
   });
 }
 

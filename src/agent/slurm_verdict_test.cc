@@ -160,6 +160,7 @@ TEST_F(SlurmVerdictTest, RanksAreEndedJustBeforeTheLimit) {
 AgentReport Short(const std::string& why, int64_t seconds) {
   AgentReport report;
   report.requeue = why;
+  report.started = true;
   report.started_us = 5;
   report.ended_us = 5 + seconds * kSecond;
   return report;

@@ -61,6 +61,13 @@ Result<LaunchCommand> CommandFor(const JobSpec& spec, const RankPlan& plan, cons
   return ComposeLaunch(request);
 }
 
+Ending NodeFailed(const AttemptEnd& end) {
+  std::vector<std::string> names;
+  for (const std::string& name : end.bad_hosts) names.push_back(StrCat("'", name, "'"));
+  return {JobState::kLost, -1, 0, -1,
+          StrCat(names.size() == 1 ? "node " : "nodes ", Join(names, ", "), " failed: ", end.message)};
+}
+
 }  // namespace
 
 Result<SrunRanks> SrunRanks::Make(const JobSpec& spec, const AgentOptions& options,
@@ -84,6 +91,10 @@ Result<SrunRanks> SrunRanks::Make(const JobSpec& spec, const AgentOptions& optio
   return SrunRanks(spec, options, std::move(attempt), clock, watch);
 }
 
+std::string SrunRanks::Words() const {
+  return ShellJoin(attempt_.launch.argv);
+}
+
 void SrunRanks::NameTask(int task, int attempt) {
   SetTask(&attempt_.env, spec_, options_, task, attempt);
 }
@@ -105,6 +116,9 @@ Result<RankLogs> SrunRanks::MakeLogs(const std::vector<std::string>& logs) {
 Ending SrunRanks::Run(const std::vector<std::string>& logs, GroupObserver* observer) {
   auto made = MakeLogs(logs);
   if (!made) return CannotRun(made.error().message);
+  // What srun says follows it.
+  if (auto log = PosixFiles().OpenAppend(attempt_.log_folder + "/launcher.log"))
+    (void)(*log)->Append(StrCat("$ ", Words(), "\n"));
   Watcher watcher(watch_, observer);
   attempt_.watcher = &watcher;
   KernelRandom random;
@@ -118,6 +132,8 @@ Ending SrunRanks::Run(const std::vector<std::string>& logs, GroupObserver* obser
 Ending EndingOf(const AttemptEnd& end) {
   using Cause = AttemptEnd::Cause;
   const int status = ExitStatusOf(end);
+  if (!end.bad_hosts.empty() && (end.cause == Cause::kHostFailed || end.cause == Cause::kCancelled))
+    return NodeFailed(end);
   switch (end.cause) {
     case Cause::kDone:
       return {JobState::kSucceeded, 0, 0, -1, ""};
@@ -128,14 +144,9 @@ Ending EndingOf(const AttemptEnd& end) {
       return {JobState::kFailed, status, end.first ? end.first->end.signal : 0, known ? end.first->rank : -1,
               plain ? "" : EndLine(end, 0)};
     }
-    case Cause::kHostFailed: {
-      std::vector<std::string> names;
-      for (const std::string& name : end.bad_hosts) names.push_back(StrCat("'", name, "'"));
-      return {JobState::kLost, -1, 0, -1,
-              StrCat(names.size() == 1 ? "node " : "nodes ", Join(names, ", "), " failed: ", end.message)};
-    }
     case Cause::kCancelled:
       return {JobState::kCancelled, 128 + SIGTERM, SIGTERM, -1, ""};
+    case Cause::kHostFailed:
     case Cause::kIdle:
     case Cause::kCannotRun:
       break;

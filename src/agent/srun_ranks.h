@@ -32,6 +32,7 @@ class SrunRanks : public Ranks {
                                 const RankVariables& variables, const SrunSetting& setting,
                                 const Clock& clock, ClusterWatch* watch);
 
+  std::string Words() const;  // what is run, for a shell
   size_t Size() const override { return static_cast<size_t>(attempt_.plan.world_size); }
   int MasterPort() const override { return 0; }
   const std::vector<std::string>& FirstEnvironment() const override { return attempt_.env; }

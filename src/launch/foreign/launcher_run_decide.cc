@@ -253,6 +253,8 @@ void LauncherRun::Finish() {
       end_.first->host = attempt_.plan.hosts[attempt_.plan.HostOf(end_.first->rank)].name;
     }
   }
+  // A scheduler that has lost a host may also tell us to stop.
+  if (end_.cause == Cause::kCancelled) FindBadHosts();
   if (end_.cause == Cause::kDone && !AllEnded() && launcher && !launcher->ok()) FinishWithoutLinks();
   if (end_.cause == Cause::kDone && stop_us_ == 0) LookForBadHosts();
   for (const auto& node : nodes_) {
