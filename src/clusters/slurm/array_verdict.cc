@@ -123,7 +123,7 @@ class ArrayJudge {
 
   // Of which neither Slurm nor a report says anything.
   void TakeRest() {
-    const bool young = IsYoung(evidence_, sight_, now_us_);
+    const bool young = IsYoung(evidence_, sight_);
     const bool open =
         !sight_.asked || !sight_.stale.empty() || sight_.accounting == SlurmSight::Accounting::kAway;
     for (Task& task : tasks_) {

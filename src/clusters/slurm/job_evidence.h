@@ -46,6 +46,9 @@ struct JobEvidence {
   JobSpec spec;
   std::string folder;
   std::optional<SlurmHandle> handle;
+  // Without a handle: whether somebody waits for Slurm's answer now, and when it was written down to be sent.
+  bool sending = false;
+  int64_t made_us = 0;
   std::optional<CancelWish> cancel;
   std::optional<HoldAct> hold;
   AttemptReport last;                // a plain job's last attempt

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clusters/slurm/job_folder.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,12 +43,16 @@ int LastAttempt(const std::string& job) {
   return last;
 }
 
+int64_t TimeUs(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000;
+}
+
 // Opened, not only asked for: a network file system then looks at its server.
 int64_t TouchedUs(const std::string& path) {
   const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info {};
   if (!fd || fstat(fd.Get(), &info) != 0) return 0;
-  return info.st_mtim.tv_sec * 1'000'000 + info.st_mtim.tv_nsec / 1000;
+  return TimeUs(info.st_mtim);
 }
 
 // "0,2" or "0-3" of SLURM_JOB_GPUS, else of CUDA_VISIBLE_DEVICES, in the environment of rank 0.
@@ -143,10 +149,33 @@ std::vector<AttemptReport> SlurmJobFolder::ReadSlots(const ArraySpec& array) con
   return slots;
 }
 
+// Whoever sends it holds a lock, which ends with them.
+void SlurmJobFolder::ReadSending(JobEvidence* evidence) const {
+  const std::string path = path_ + "/script.sh";
+  const Fd fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  struct stat info {};
+  if (fd && fstat(fd.Get(), &info) == 0) evidence->made_us = TimeUs(info.st_mtim);
+  evidence->sending = fd && flock(fd.Get(), LOCK_SH | LOCK_NB) != 0;
+  if (!evidence->sending) evidence->handle = Handle();  // it may have come just before the lock went
+}
+
+Result<Fd> SlurmJobFolder::LockSending() const {
+  const std::string path = path_ + "/script.sh";
+  Fd fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd) return Fail(ErrnoError(errno, StrCat("cannot open '", path, "'")));
+  // Some file systems have no locks: then others wait a little longer before they give the job up.
+  if (flock(fd.Get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return Fail(ErrorCode::kUnavailable, StrCat("'", path_, "' is being sent by another process"),
+                "try again in a moment");
+  }
+  return fd;
+}
+
 JobEvidence SlurmJobFolder::Evidence(JobSpec spec) const {
   JobEvidence evidence;
   evidence.folder = path_;
   evidence.handle = Handle();
+  if (!evidence.handle) ReadSending(&evidence);
   evidence.cancel = Cancel();
   evidence.hold = Hold();
   if (spec.array.empty()) {
@@ -175,7 +204,9 @@ Result<bool> SlurmJobFolder::Make(const JobSpec& spec, std::string_view script) 
       return Fail(ErrorCode::kConflict, StrCat("there is another job '", spec.id, "'"));
     }
   }
-  OC_TRY_VOID(files.WriteAtomic(path_ + "/script.sh", script, false));
+  // Not written again: somebody may hold its lock.
+  auto written = files.CreateExclusive(path_ + "/script.sh", script);
+  if (!written && written.error().code != ErrorCode::kConflict) return Fail(std::move(written).error());
   return made.has_value();
 }
 

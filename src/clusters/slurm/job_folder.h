@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "clusters/slurm/job_evidence.h"
 #include "model/job_record.h"
+#include "sys/fd.h"
 
 namespace overcap {
 
@@ -35,6 +36,8 @@ class SlurmJobFolder {
   Result<bool> Make(const JobSpec& spec, std::string_view script);
   // Whether another call made it meanwhile is told by the handle that comes back: the one that counts.
   Result<SlurmHandle> WriteHandle(const SlurmHandle& handle);
+  // Kept while the job is sent; others see that. kUnavailable: somebody else is sending it at this moment.
+  Result<Fd> LockSending() const;
   Result<void> WriteCancel(const CancelWish& wish);  // the first one stays
   Result<void> WriteHold(const HoldAct& act);
   Result<void> WriteEnded(const JobRecord& record, int64_t now_us);
@@ -44,6 +47,7 @@ class SlurmJobFolder {
  private:
   std::optional<std::string> Read(std::string_view name) const;
   AttemptReport ReadReport(int attempt, int slot) const;
+  void ReadSending(JobEvidence* evidence) const;
   std::vector<AttemptReport> ReadSlots(const ArraySpec& array) const;
 
   std::string path_;

@@ -33,10 +33,11 @@ std::vector<std::string> JobSender::Environment() const {
   return variables.entries();
 }
 
-Result<SlurmHandle> JobSender::Send(const JobSpec& spec, const SbatchPlan& plan, const ToolContext& named) {
+Result<SlurmHandle> JobSender::Send(const JobSpec& spec, bool made, const SbatchPlan& plan,
+                                    const ToolContext& named) {
   SlurmJobFolder folder(context_->JobFolder(spec.id));
-  OC_TRY(is_new, folder.Make(spec, plan.script));
-  if (is_new) return SendNew(spec, plan, named, &folder);
+  OC_TRY(lock, folder.LockSending());
+  if (made) return SendNew(spec, plan, named, &folder);
   if (const auto handle = folder.Handle()) return *handle;
   // An earlier call of ours had no answer.
   OC_TRY(found, Find(spec, &folder));

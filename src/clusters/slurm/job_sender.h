@@ -20,7 +20,8 @@ class JobSender {
 
   // Idempotent. kConflict: another job has this id. kUnavailable: nobody knows whether Slurm has it; the same
   // may be sent again. Any other error: there is no such job, and nothing is left of it.
-  Result<SlurmHandle> Send(const JobSpec& spec, const SbatchPlan& plan, const ToolContext& named);
+  // `made`: of SlurmJobFolder::Make().
+  Result<SlurmHandle> Send(const JobSpec& spec, bool made, const SbatchPlan& plan, const ToolContext& named);
 
  private:
   Result<SlurmHandle> SendNew(const JobSpec& spec, const SbatchPlan& plan, const ToolContext& named,

@@ -32,7 +32,8 @@ class JobSenderTest : public testing::Test {
     SlurmQueue queue(slurm_.get());
     JobPlanner planner(slurm_.get());
     OC_TRY(plan, planner.Plan(spec_, {}));
-    return JobSender(slurm_.get(), &queue).Send(spec_, plan, planner.Named(spec_));
+    OC_TRY(made, Folder().Make(spec_, plan.script));
+    return JobSender(slurm_.get(), &queue).Send(spec_, made, plan, planner.Named(spec_));
   }
   SlurmJobFolder Folder() const { return SlurmJobFolder(slurm_->JobFolder(spec_.id)); }
   int Sent() const {
@@ -118,6 +119,17 @@ TEST_F(JobSenderTest, OneThatDiedBeforeItSentAnythingIsSent) {
   std::filesystem::create_directories(Folder().path());
   ASSERT_TRUE(Send());
   EXPECT_EQ(slurm_->jobs.size(), 1u);
+}
+
+TEST_F(JobSenderTest, WhileOneSendsItOthersSeeThatAndDoNotSendIt) {
+  slurm_->during_submit = [&] {
+    slurm_->during_submit = {};
+    EXPECT_TRUE(Folder().Evidence(spec_).sending);
+    EXPECT_EQ(Send().error().code, ErrorCode::kUnavailable);
+  };
+  ASSERT_TRUE(Send());
+  EXPECT_FALSE(Folder().Evidence(spec_).sending);
+  EXPECT_EQ(Sent(), 1);
 }
 
 TEST_F(JobSenderTest, TheFirstNumberCountsAndTheSecondJobIsCancelled) {

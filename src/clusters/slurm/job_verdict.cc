@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000;
 
-constexpr int64_t kUnansweredUs = 60 * kSecond;  // until a submit without an answer counts as never sent
+constexpr int64_t kUnansweredUs = 10 * kSecond;  // until a submit that died counts as never sent
 constexpr int64_t kTouchUs = 45 * kSecond;       // an agent that lives gives a sign within that time
 
 void TakeEnding(Ending ending, int64_t ended_us, JobRecord* record) {
@@ -138,7 +138,7 @@ class PlainJudge {
   }
 
   bool ByAge() {
-    if (!IsYoung(evidence_, sight_, now_us_)) return false;
+    if (!IsYoung(evidence_, sight_)) return false;
     JobRecord& record = verdict_.record;
     const bool held = evidence_.hold ? evidence_.hold->held : evidence_.spec.hold;
     record.state = held ? JobState::kHeld : JobState::kQueued;
@@ -240,11 +240,11 @@ bool ReportLives(const AttemptReport& report, int64_t now_us) {
          now_us - std::max(report.touched_us, report.report.last_us) < kSilentUs;
 }
 
-bool IsYoung(const JobEvidence& evidence, const SlurmSight& sight, int64_t now_us) {
+bool IsYoung(const JobEvidence& evidence, const SlurmSight& sight) {
   if (!sight.asked) return true;
-  const int64_t sent_us = evidence.handle ? std::max(evidence.handle->at_us, evidence.spec.submitted_us)
-                                          : evidence.spec.submitted_us + kUnansweredUs;
-  return sent_us >= sight.taken_us || (!evidence.handle && now_us < sent_us);
+  if (evidence.handle) return std::max(evidence.handle->at_us, evidence.spec.submitted_us) >= sight.taken_us;
+  return evidence.sending ||
+         std::max(evidence.made_us, evidence.spec.submitted_us) + kUnansweredUs >= sight.taken_us;
 }
 
 Ending CancelledEnding(const JobEvidence& evidence, Ending ending, int64_t ended_us) {

@@ -40,7 +40,7 @@ constexpr int64_t kSettleUs = 5'000'000;    // until its last line has come thro
 bool ReportBegan(const AttemptReport& report);
 bool ReportLives(const AttemptReport& report, int64_t now_us);  // began, has not ended, is not silent
 // Sent after the queue was read, or so lately that Slurm may not have it yet.
-bool IsYoung(const JobEvidence& evidence, const SlurmSight& sight, int64_t now_us);
+bool IsYoung(const JobEvidence& evidence, const SlurmSight& sight);
 // How it ended, after somebody wished its end.
 Ending CancelledEnding(const JobEvidence& evidence, Ending ending, int64_t ended_us);
 // What is final in a record can only be what IsFinal() says.

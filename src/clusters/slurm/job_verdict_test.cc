@@ -187,8 +187,12 @@ TEST(JobVerdict, AYoungJobIsQueuedThoughTheQueueDoesNotShowIt) {
   evidence.spec.hold = true;
   EXPECT_EQ(Judged(evidence, Empty()).state, JobState::kHeld);
   evidence.handle.reset();
-  evidence.spec.submitted_us = kNow - 10 * kSecond;
-  EXPECT_EQ(Judged(evidence, Empty()).state, JobState::kHeld) << "its submit may still be waiting";
+  evidence.sending = true;
+  EXPECT_EQ(Judged(evidence, Empty()).state, JobState::kHeld) << "its submit still waits for the answer";
+  evidence.sending = false;
+  EXPECT_FALSE(JudgeJob(evidence, Empty(), kNow).record.state == JobState::kHeld);
+  evidence.made_us = kNow - 5 * kSecond;
+  EXPECT_EQ(Judged(evidence, Empty()).state, JobState::kHeld) << "its submit died just now";
 }
 
 TEST(JobVerdict, AForgottenJobIsWhatTheAccountsSay) {

@@ -112,9 +112,10 @@ Result<JobRecord> SlurmCluster::Submit(const SubmitPlan& plan) {
   OC_TRY(ahead, FindAhead(spec, records));
   JobPlanner planner(context_.get());
   OC_TRY(sbatch, planner.Plan(spec, std::move(ahead.after)));
+  OC_TRY(made, jobs_->Folder(spec.id).Make(spec, sbatch.script));
   jobs_->index().Open(spec.id);
-  if (!ahead.never.empty()) return NeverStarted(spec, sbatch, ahead.never);
-  auto handle = JobSender(context_.get(), &jobs_->queue()).Send(spec, sbatch, planner.Named(spec));
+  if (!ahead.never.empty()) return NeverStarted(spec, ahead.never);
+  auto handle = JobSender(context_.get(), &jobs_->queue()).Send(spec, made, sbatch, planner.Named(spec));
   if (!handle) {
     if (!jobs_->Folder(spec.id).Exists()) jobs_->index().Forget(spec.id);
     return Fail(std::move(handle).error());
@@ -130,10 +131,8 @@ Result<JobRecord> SlurmCluster::AfterSubmit(const JobSpec& spec) {
   return record;
 }
 
-Result<JobRecord> SlurmCluster::NeverStarted(const JobSpec& spec, const SbatchPlan& plan,
-                                             const std::string& why) {
+Result<JobRecord> SlurmCluster::NeverStarted(const JobSpec& spec, const std::string& why) {
   SlurmJobFolder folder = jobs_->Folder(spec.id);
-  OC_TRY_VOID(folder.Make(spec, plan.script));
   OC_TRY_VOID(folder.MakeDurable());
   JobRecord record;
   record.spec = spec;

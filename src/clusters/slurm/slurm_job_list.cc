@@ -138,15 +138,13 @@ std::vector<std::string> SlurmJobs::AllIds() const {
 
 // Those that are not of this cluster, or were removed meanwhile, are left out.
 void SlurmJobs::JudgeList(const std::vector<std::string>& ids, std::vector<JobRecord>* records) {
-  std::vector<std::string> known;
-  for (const std::string& id : ids) {
-    JobRecord unused;
-    if (Load(id, &unused)) known.push_back(id);
-  }
-  auto judged = Query(known, kWatchAgeUs);
+  std::vector<std::string> missing;
+  auto judged = Query(ids, kWatchAgeUs, &missing);
   if (!judged) return;
-  records->insert(records->end(), std::make_move_iterator(judged->begin()),
-                  std::make_move_iterator(judged->end()));
+  for (const std::string& id : missing) index_.Forget(id);
+  for (JobRecord& record : *judged) {
+    if (!record.spec.id.empty()) records->push_back(std::move(record));
+  }
 }
 
 void SlurmJobs::SortRows(const JobFilter& filter, ListWork* work) {

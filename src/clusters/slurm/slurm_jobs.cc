@@ -66,7 +66,8 @@ Result<std::optional<JobEvidence>> SlurmJobs::Load(const std::string& id, JobRec
   return std::optional<JobEvidence>(folder.Evidence(*std::move(spec)));
 }
 
-Result<std::vector<JobRecord>> SlurmJobs::Query(const std::vector<std::string>& ids, int64_t max_age_us) {
+Result<std::vector<JobRecord>> SlurmJobs::Query(const std::vector<std::string>& ids, int64_t max_age_us,
+                                                std::vector<std::string>* missing) {
   std::vector<JobRecord> records(ids.size());
   std::vector<Open> open;
   std::vector<size_t> foreign;
@@ -75,13 +76,15 @@ Result<std::vector<JobRecord>> SlurmJobs::Query(const std::vector<std::string>& 
       foreign.push_back(i);
       continue;
     }
-    OC_TRY(evidence, Load(ids[i], &records[i]));
-    if (!evidence) continue;
-    Verdict verdict = JudgeJob(*evidence, SlurmSight(), context_->clock().WallUs());
+    auto evidence = Load(ids[i], &records[i]);
+    if (!evidence && missing == nullptr) return Fail(std::move(evidence).error());
+    if (!evidence) missing->push_back(ids[i]);
+    if (!evidence || !*evidence) continue;
+    Verdict verdict = JudgeJob(**evidence, SlurmSight(), context_->clock().WallUs());
     if (IsFinal(verdict.record.state)) {
       records[i] = Settle(std::move(verdict.record));
     } else {
-      open.push_back({i, *std::move(evidence), {}, {}});
+      open.push_back({i, std::move(**evidence), {}, {}});
     }
   }
   if (open.empty() && foreign.empty()) return records;

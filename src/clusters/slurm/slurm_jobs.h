@@ -31,7 +31,9 @@ class SlurmJobs {
 
   // As Cluster::Query(). The queue is read, not older than `max_age_us`, only for jobs whose folders do not
   // say how they ended.
-  Result<std::vector<JobRecord>> Query(const std::vector<std::string>& ids, int64_t max_age_us);
+  // `missing`: where it is given, unknown ones are put there and have an empty record.
+  Result<std::vector<JobRecord>> Query(const std::vector<std::string>& ids, int64_t max_age_us,
+                                       std::vector<std::string>* missing = nullptr);
   // The record of one job as its folder tells it; asks nobody. kNotFound as Query().
   Result<JobRecord> Glance(const std::string& id);
   // The same with what the controller says at this moment: after an act of this user, never to watch.
