@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "clusters/slurm/pending_reason.h"
 #include "clusters/slurm/sacct_text.h"
 #include "clusters/slurm/sbatch_script.h"
@@ -59,6 +61,16 @@ TEST(SlurmTextFuzz, WhatSqueuePrintsIsReadOrRefused) {
                               {"train", "overcap:x"});
   ForEachInput(Mutator({job, job + job}, kWords, 21), [&](const std::string& input) {
     const auto jobs = ParseSqueue(input, kMark);
+    const auto scanned = ScanSqueue(input, kMark, "alice");
+    EXPECT_EQ(bool(CheckSqueue(input, kMark)), bool(jobs));
+    if (jobs) {
+      EXPECT_TRUE(scanned);
+      const auto hers =
+          std::count_if(jobs->begin(), jobs->end(), [](const auto& one) { return one.user == "alice"; });
+      EXPECT_EQ(scanned ? static_cast<long>(scanned->size()) : -1, hers);
+      for (const SqueueRow& row : scanned ? *scanned : std::vector<SqueueRow>())
+        EXPECT_EQ(row.Parse().job_id, row.job_id());
+    }
     if (!jobs) return ExpectOneLine(jobs.error(), ErrorCode::kCorrupt);
     for (const SqueueJob& row : *jobs) {
       EXPECT_GT(row.job_id, 0);

@@ -20,6 +20,8 @@ namespace {
 
 constexpr int64_t kTail = 256 << 10;  // of `ended`: some thousand jobs
 
+constexpr int64_t kOldSeconds = 3600;
+
 struct EndedJob {
   int64_t ended_us = 0;
   std::string_view id;
@@ -59,6 +61,12 @@ void JobIndex::Close(const std::string& id, int64_t ended_us) const {
 
 void JobIndex::Forget(const std::string& id) const {
   unlink(StrCat(folder_, "/open/", id).c_str());
+}
+
+void JobIndex::ForgetOld(const std::string& id, int64_t now_us) const {
+  struct stat info {};
+  if (stat(StrCat(folder_, "/open/", id).c_str(), &info) != 0) return;
+  if (info.st_mtim.tv_sec < now_us / 1'000'000 - kOldSeconds) Forget(id);
 }
 
 std::vector<std::string> JobIndex::OpenIds() const {

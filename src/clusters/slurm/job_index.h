@@ -20,6 +20,8 @@ class JobIndex {
   void Open(const std::string& id) const;
   void Close(const std::string& id, int64_t ended_us) const;
   void Forget(const std::string& id) const;
+  // Of a job whose folder is not there: it may be about to come.
+  void ForgetOld(const std::string& id, int64_t now_us) const;
 
   std::vector<std::string> OpenIds() const;
   // Those that ended last, the latest first. Some may have been removed since.

@@ -68,9 +68,18 @@ class PlainJudge {
   // An end that nothing follows. A preempted one may be followed by Slurm itself.
   bool ByReport() {
     if (!report().end || Requeued() || report().end->state == JobState::kPreempted) return false;
+    if (MayTryAgain()) return Running();
     TakeEnding(CancelledEnding(evidence_, *report().end, report().ended_us), report().ended_us,
                &verdict_.record);
     return true;
+  }
+
+  // Its agent begins the next attempt in the same allocation, at once.
+  bool MayTryAgain() const {
+    if (evidence_.spec.max_restarts == 0 || report().end->state != JobState::kFailed || evidence_.cancel)
+      return false;
+    const bool over = row_ != nullptr && ReadSlurmState(row_->raw_state).ended;
+    return !over && now_us_ - std::max(report().ended_us, evidence_.last.touched_us) < kSettleUs;
   }
 
   bool ByQueue() {

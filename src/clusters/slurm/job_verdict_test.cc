@@ -229,6 +229,17 @@ TEST(JobVerdict, NothingIsConcludedFromAControllerThatDoesNotAnswer) {
   EXPECT_FALSE(IsFinal(Judged(Started(kNow - 600 * kSecond), sight).state));
 }
 
+TEST(JobVerdict, AFailedAttemptThatMayBeRepeatedAtOnceIsNotTheEnd) {
+  JobEvidence evidence = Ended(JobState::kFailed, 3);
+  evidence.spec.max_restarts = 2;
+  evidence.last.report.ended_us = evidence.last.touched_us = kNow - kSecond;
+  EXPECT_EQ(Judged(evidence, {}).state, JobState::kRunning);
+  const SqueueJob over = EndedRow("FAILED", 1);
+  EXPECT_EQ(Judged(evidence, With(over)).state, JobState::kFailed);
+  evidence.last.report.ended_us = evidence.last.touched_us = kNow - 10 * kSecond;
+  EXPECT_EQ(Judged(evidence, {}).state, JobState::kFailed);
+}
+
 TEST(JobVerdict, AnUnknownWordIsKept) {
   const SqueueJob row = Row("DREAMING");
   const JobRecord record = Judged(Sent(), With(row));

@@ -112,8 +112,9 @@ Result<JobRecord> SlurmCluster::Submit(const SubmitPlan& plan) {
   OC_TRY(ahead, FindAhead(spec, records));
   JobPlanner planner(context_.get());
   OC_TRY(sbatch, planner.Plan(spec, std::move(ahead.after)));
-  OC_TRY(made, jobs_->Folder(spec.id).Make(spec, sbatch.script));
+  // In this order: the embedded engine, which may share the root, leaves alone what the index knows.
   jobs_->index().Open(spec.id);
+  OC_TRY(made, jobs_->Folder(spec.id).Make(spec, sbatch.script));
   if (!ahead.never.empty()) return NeverStarted(spec, ahead.never);
   auto handle = JobSender(context_.get(), &jobs_->queue()).Send(spec, made, sbatch, planner.Named(spec));
   if (!handle) {

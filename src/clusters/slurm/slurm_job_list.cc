@@ -141,7 +141,7 @@ void SlurmJobs::JudgeList(const std::vector<std::string>& ids, std::vector<JobRe
   std::vector<std::string> missing;
   auto judged = Query(ids, kWatchAgeUs, &missing);
   if (!judged) return;
-  for (const std::string& id : missing) index_.Forget(id);
+  for (const std::string& id : missing) index_.ForgetOld(id, context_->clock().WallUs());
   for (JobRecord& record : *judged) {
     if (!record.spec.id.empty()) records->push_back(std::move(record));
   }

@@ -122,6 +122,31 @@ TEST(SqueueText, AnEmptyQueueIsFineButACutOneIsNot) {
   }
 }
 
+TEST(SqueueText, ScannedRowsAreThoseOfOneUserAndReadTheSame) {
+  const std::string text = Recorded();
+  std::map<std::string, std::vector<SqueueJob>> by_user;
+  for (SqueueJob& job : Jobs()) by_user[job.user].push_back(std::move(job));
+  ASSERT_FALSE(by_user.empty());
+  for (const auto& [user, jobs] : by_user) {
+    const auto rows = ScanSqueue(text, kMark, user);
+    ASSERT_TRUE(rows) << rows.error().message;
+    ASSERT_EQ(rows->size(), jobs.size());
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      const SqueueRow& row = (*rows)[i];
+      const SqueueJob parsed = row.Parse();
+      EXPECT_EQ(row.job_id(), jobs[i].job_id);
+      EXPECT_EQ(row.array_job_id(), jobs[i].array_job_id);
+      EXPECT_EQ(row.gpus(), jobs[i].tres.gpus);
+      EXPECT_EQ(row.submit_us(), jobs[i].submit_us);
+      EXPECT_EQ(row.comment(), jobs[i].comment);
+      EXPECT_EQ(
+          std::tie(parsed.name, parsed.raw_state, parsed.tres, parsed.array_tasks, parsed.restarts),
+          std::tie(jobs[i].name, jobs[i].raw_state, jobs[i].tres, jobs[i].array_tasks, jobs[i].restarts));
+    }
+  }
+  EXPECT_TRUE(ScanSqueue(text, kMark, "nobody-else")->empty());
+}
+
 TEST(SqueueText, AnErrorOnStdoutIsNoQueue) {
   const auto jobs = ParseSqueue("slurm_load_jobs error: Unable to contact slurm controller\n", kMark);
   ASSERT_FALSE(jobs);
