@@ -13,10 +13,10 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000;
 constexpr int64_t kQueueUs = kWatchAgeUs;  // between two readings of the queue
-constexpr int64_t kPauseUs = 40'000, kNetworkPauseUs = 400'000, kLongestPauseUs = 2 * kSecond;
+constexpr int64_t kPauseUs = 40'000, kNetworkPauseUs = 400'000, kLongestPauseUs = 5 * kSecond;
 constexpr int64_t kFirstLookUs = 200'000, kLongestLookUs = 5 * kSecond;
-constexpr size_t kMostLooks = 4;            // jobs at which the controller is asked to look by itself
-constexpr int64_t kPauseForEachUs = 2'000;  // so that thousands of folders do not keep a processor busy
+constexpr size_t kMostLooks = 4;  // jobs at which the controller is asked to look by itself
+constexpr int64_t kShare = 9;     // looking takes a tenth of a processor's time at most
 
 bool IsNetwork(const std::string& path) {
   struct statfs info {};
@@ -41,8 +41,7 @@ bool JobWaiter::Reached(const JobRecord& record) const {
 }
 
 int64_t JobWaiter::PauseUs() const {
-  const auto many = static_cast<int64_t>(left_.size()) * kPauseForEachUs;
-  return std::min(kLongestPauseUs, std::max(network_ ? kNetworkPauseUs : kPauseUs, many));
+  return std::min(kLongestPauseUs, std::max(network_ ? kNetworkPauseUs : kPauseUs, kShare * glance_us_));
 }
 
 Result<bool> JobWaiter::Wait(const std::vector<std::string>& ids, WaitUntil until, int64_t timeout_seconds) {
@@ -78,6 +77,7 @@ Result<void> JobWaiter::ReadQueue() {
 }
 
 Result<void> JobWaiter::GlanceAtFolders() {
+  const int64_t began_us = context_->clock().MonotonicUs();
   std::vector<std::string> left;
   for (const std::string& id : left_) {
     if (IsSlurmNumber(id)) {
@@ -88,6 +88,7 @@ Result<void> JobWaiter::GlanceAtFolders() {
     if (!Reached(record)) left.push_back(id);
   }
   left_ = std::move(left);
+  glance_us_ = context_->clock().MonotonicUs() - began_us;
   return {};
 }
 

@@ -30,6 +30,7 @@ class JobWaiter {
   SlurmJobs* jobs_;
   WaitUntil until_ = WaitUntil::kEnded;
   std::vector<std::string> left_;  // that have not come so far
+  int64_t glance_us_ = 0;          // what the last look at all folders took
   int64_t next_look_us_ = 0, look_pause_us_ = 0;
   bool network_ = false;  // folders stand on a network file system
 };

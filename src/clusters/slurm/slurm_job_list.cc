@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // List() and Resolve() of slurm_jobs.h.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_set>
 
@@ -122,6 +123,8 @@ struct SlurmJobs::ListWork {
     std::string_view id;  // "": not ours
   };
   std::vector<Taken> taken;
+  // Of arrays that have not ended: reading thousands of reports for one line of a table would be too much.
+  std::map<std::string_view, std::vector<const SqueueRow*>> arrays;
   std::vector<std::string> read;
   std::vector<std::string> open, ended;       // as the index tells them
   std::unordered_set<std::string_view> seen;  // views of rows and of these
@@ -147,6 +150,28 @@ void SlurmJobs::JudgeList(const std::vector<std::string>& ids, std::vector<JobRe
   }
 }
 
+std::optional<JobRecord> SlurmJobs::ArrayRow(const std::string& id,
+                                             const std::vector<const SqueueRow*>& rows) {
+  auto spec = Folder(id).Spec();
+  if (!spec) return std::nullopt;
+  JobRecord record;
+  for (const SqueueRow* row : rows) {
+    const SlurmState state = ReadSlurmState(row->state(), row->reason());
+    if (record.state == JobState::kRunning && state.state != JobState::kRunning) continue;
+    record.state = state.state;
+    record.raw_state = row->state();
+    record.reason = state.reason;
+    if (state.state != JobState::kRunning) continue;
+    const int64_t start_us = row->start_us();
+    if (record.started_us == 0 || start_us < record.started_us) record.started_us = start_us;
+    record.attempt = 1;
+  }
+  record.spec = *std::move(spec);
+  record.dir = Folder(id).path();
+  record.stale = queue_.stale();
+  return record;
+}
+
 void SlurmJobs::SortRows(const JobFilter& filter, ListWork* work) {
   RowReader reader(context_->settings().name, queue_.stale());
   work->open = index_.OpenIds();
@@ -155,15 +180,22 @@ void SlurmJobs::SortRows(const JobFilter& filter, ListWork* work) {
   for (const SqueueRow& row : queue_.rows()) {
     const SlurmState& state = reader.StateOf(row);
     const std::string_view id = IdOfSlurmComment(row.comment());
-    const bool ours = IsJobId(id) && (open.contains(id) || Folder(std::string(id)).Exists());
+    const bool is_open = open.contains(id);
+    const bool ours = is_open || (IsJobId(id) && Folder(std::string(id)).Exists());
     if (!ours) {
       if (!state.ended) work->taken.push_back({&row, row.submit_us(), {}});
+    } else if (!is_open) {  // ended by its own account, since the queue was read
+      if (work->seen.insert(id).second) work->read.emplace_back(id);
+    } else if (row.is_array() && !state.ended && filter.detail == ListDetail::kTable) {
+      work->arrays[id].push_back(&row);
     } else if (Waits(state.state) && !row.is_array()) {
       waiting.push_back({&row, row.submit_us(), id});
     } else if (work->seen.insert(id).second) {
       work->read.emplace_back(id);
     }
   }
+  for (const auto& [id, rows] : work->arrays) work->seen.insert(id);
+  std::erase_if(work->read, [&](const std::string& id) { return work->arrays.contains(id); });
   const bool by_rows = filter.detail == ListDetail::kTable && waiting.size() > kWaitingRead;
   for (const ListWork::Taken& job : waiting) {
     if (!work->seen.insert(job.id).second) continue;
@@ -198,6 +230,9 @@ Result<std::vector<JobRecord>> SlurmJobs::List(const JobFilter& filter) {
   std::vector<JobRecord> records(work.taken.size());
   for (size_t i = 0; i < work.taken.size(); ++i)
     reader.Read(*work.taken[i].row, work.taken[i].id, &records[i]);
+  for (const auto& [id, rows] : work.arrays) {
+    if (auto record = ArrayRow(std::string(id), rows)) records.push_back(*std::move(record));
+  }
   JudgeList(work.read, &records);
   if (!fresh && records.empty()) return Fail(fresh.error());
   if (!filter.user.empty() || filter.since_us > 0 || !filter.states.empty())

@@ -57,6 +57,7 @@ class SlurmJobs {
   Result<std::vector<SacctJob>> Accounts(const std::vector<int64_t>& numbers, bool* none_kept);
   Result<JobRecord> Foreign(const std::string& id);
   Result<JobRecord> LookAtForeign(const std::string& id);
+  std::optional<JobRecord> ArrayRow(const std::string& id, const std::vector<const SqueueRow*>& rows);
   void SortRows(const JobFilter& filter, ListWork* work);
   Result<std::string> ResolveOne(const std::string& ref, const std::vector<std::string>& all);
   Result<std::string> ResolveNumber(const std::string& ref);
