@@ -136,8 +136,10 @@ class SlurmAgent {
     const int64_t begin_us = clock_.MonotonicUs();
     verdict_.reset();
     report->Write(ClaimedLine(clock_.WallUs(), claim_));
+    ClusterPart part = PartOf(task, report);
     const Ending ended =
-        AttemptRun(options_, attempt, clock_, PartOf(task, report), &supervisor_, report).Run();
+        IsCancelled() ? Ending{JobState::kCancelled, -1, 0, -1, ""}
+                      : AttemptRun(options_, attempt, clock_, std::move(part), &supervisor_, report).Run();
     if (!verdict_) Judge(ended);  // of an array that could not begin its task, too
     CheckTooSoon(clock_.MonotonicUs() - begin_us, report);
     if (!verdict_->requeue.empty()) report->Queue(RequeueLine(clock_.WallUs(), verdict_->requeue));
@@ -148,6 +150,8 @@ class SlurmAgent {
     if (verdict_->ask) Requeue(attempt, report);
     return ExitStatusFor(verdict_->ending);
   }
+
+  bool IsCancelled() const { return files_.Exists(options_.job_dir + "/cancel.json"); }
 
   // Reports of the starts before this one, the latest first.
   std::vector<AgentReport> EarlierReports() const {
@@ -191,7 +195,7 @@ class SlurmAgent {
 
   bool TryAgain() {
     if (stopped_ || verdict_->ending.state != JobState::kFailed || !verdict_->requeue.empty()) return false;
-    if (watch_->told() || files_.Exists(options_.job_dir + "/cancel.json")) return false;
+    if (watch_->told() || IsCancelled()) return false;
     const int64_t limit_us = spec_.resources.time_seconds * kSecond;
     if (limit_us > 0 && clock_.MonotonicUs() - began_us_ + kTimeToTry > limit_us) return false;
     return Failures() <= spec_.max_restarts;

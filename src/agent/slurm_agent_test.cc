@@ -36,6 +36,9 @@ class SlurmAgentTest : public testing::Test {
     ASSERT_TRUE(files.MakeFolders(world_.Job()));
     ASSERT_TRUE(files.WriteAtomic(world_.Job() + "/spec.json", SpecToJson(world_.spec), false));
   }
+  void Write(const std::string& name, const std::string& text) {
+    EXPECT_TRUE(PosixFiles().WriteAtomic(StrCat(world_.Job(), "/", name), text, false));
+  }
   int Run() { return world_.Wait(world_.Start()); }
   // Programs of Slurm that say what the test wants, and what they were asked is in Scratch("asked").
   void FakeTools(const std::string& squeue, const std::string& scontrol) {
@@ -49,12 +52,13 @@ class SlurmAgentTest : public testing::Test {
     std::filesystem::permissions(StrCat(world_.Root(), "/bin/", name), std::filesystem::perms::owner_all);
   }
   // Runs a job that waits, and sends it a signal when it does.
-  int RunAndSignal(int signal) {
+  int RunAndSignal(int signal, const std::string& cancel = "") {
     world_.Shell(
         "trap 'exit 143' TERM; trap 'exit 138' USR1; echo > $DIR/ready; while :; do sleep 0.01; done");
     Save();
     const pid_t agent = world_.Start();
     EXPECT_TRUE(world_.Appears("ready"));
+    if (!cancel.empty()) Write("cancel.json", cancel);
     kill(agent, signal);
     return world_.Wait(agent);
   }
@@ -174,15 +178,24 @@ TEST_F(SlurmAgentTest, AJobThatIsCancelledInSlurmEnds) {
   EXPECT_EQ(world_.Scratch("asked"), "");
 }
 
+constexpr char kCancel[] = "{\"reason\": \"cancelled by ada\"}";
+
 TEST_F(SlurmAgentTest, AJobThatSomebodyCancelledSaysWhy) {
   world_.spec.requeue = true;
   FakeTools(kPreempting, "exit 1");
-  ASSERT_TRUE(PosixFiles().MakeFolders(world_.Job()));
-  ASSERT_TRUE(
-      PosixFiles().WriteAtomic(world_.Job() + "/cancel.json", "{\"reason\": \"cancelled by ada\"}", false));
-  EXPECT_EQ(RunAndSignal(SIGTERM), 143);
+  EXPECT_EQ(RunAndSignal(SIGTERM, kCancel), 143);
   EXPECT_EQ(End(1), "cancelled 143 0: cancelled by ada");
   EXPECT_EQ(world_.Scratch("asked"), "");
+}
+
+TEST_F(SlurmAgentTest, AJobThatWasCancelledWhileItWaitedRunsNothing) {
+  world_.spec.requeue = true;
+  world_.Shell("echo ran > $DIR/ran");
+  Save();
+  Write("cancel.json", kCancel);
+  EXPECT_EQ(Run(), 1);
+  EXPECT_EQ(End(1), "cancelled -1 0: cancelled by ada");
+  EXPECT_EQ(world_.Scratch("ran"), "");
 }
 
 TEST_F(SlurmAgentTest, WhatSlurmSaysWhenItRefusesIsKept) {

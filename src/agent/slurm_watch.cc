@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000;
 constexpr int64_t kLookUs = 30 * kSecond;      // between signs of life
+constexpr int64_t kFreshUs = 10 * kSecond;     // an older answer is asked for again
 constexpr int64_t kAnswerUs = 5 * kSecond;     // for Slurm to answer
 constexpr int64_t kOwnSignalUs = 300'000;      // Slurm signals one process after the other
 constexpr int64_t kListenUs = 2 * kSecond;     // shorter jobs need no step beside them
@@ -38,6 +39,10 @@ void SlurmWatch::Begin(Supervisor* supervisor, bool tells, ReportFile* report) {
   next_look_us_ = in_.clock.MonotonicUs() + kLookUs;
 }
 
+int64_t SlurmWatch::StopUs() const {
+  return StopBeforeLimitUs(in_.spec, times_, in_.start.end_us, in_.grace_us);
+}
+
 int64_t SlurmWatch::Prepare(std::vector<pollfd>* fds) {
   int64_t next = std::min({next_look_us_, ask_at_us_, listen_at_us_});
   if (listener_) fds->push_back(listener_->PollFd());
@@ -45,7 +50,7 @@ int64_t SlurmWatch::Prepare(std::vector<pollfd>* fds) {
     fds->push_back(question_->PollFd());
     next = std::min(next, question_->DeadlineUs());
   }
-  const int64_t stop_us = StopBeforeLimitUs(in_.spec, facts_, in_.start.end_us, in_.grace_us);
+  const int64_t stop_us = StopUs();
   if (stop_us > 0 && !before_limit_)
     next = std::min(next, in_.clock.MonotonicUs() + std::max<int64_t>(0, stop_us - in_.clock.WallUs()));
   return next;
@@ -59,10 +64,10 @@ bool SlurmWatch::Act(std::span<const pollfd>) {
   if (now >= listen_at_us_) Listen();
   if (now >= ask_at_us_ && !question_) {
     ask_at_us_ = kNever;
-    if (!facts_) Ask();
+    if (!times_) Ask();
   }
   if (now >= next_look_us_) LookAtFiles();
-  const int64_t stop_us = StopBeforeLimitUs(in_.spec, facts_, in_.start.end_us, in_.grace_us);
+  const int64_t stop_us = StopUs();
   if (stop_us > 0 && !told_ && in_.clock.WallUs() >= stop_us && !(facts_ && facts_->preempted))
     before_limit_ = true;
   return cancel_ || before_limit_ || heard_;
@@ -92,6 +97,7 @@ void SlurmWatch::LookAtFiles() {
 }
 
 void SlurmWatch::Ask() {
+  asked_us_ = in_.clock.MonotonicUs();
   auto asked =
       SideTool::Start(SlurmFactsCommand(in_.start.Name()), in_.tools, in_.clock.MonotonicUs() + kAnswerUs);
   if (asked) question_.emplace(*std::move(asked));
@@ -100,6 +106,7 @@ void SlurmWatch::Ask() {
 void SlurmWatch::TakeAnswer() {
   if (!question_ || !question_->Step(in_.clock.MonotonicUs())) return;
   facts_ = ParseSlurmFacts(question_->text());
+  if (facts_ && facts_->start_us > 0) times_ = facts_;
   question_.reset();
 }
 
@@ -137,6 +144,7 @@ StopEvidence SlurmWatch::Collect(const Ending& ranks) {
     supervisor_->Pause(kOwnSignalUs);
     LookAtSignals();
   }
+  if (!question_ && in_.clock.MonotonicUs() > asked_us_ + kFreshUs) facts_.reset();
   seen.ranks = ranks;
   seen.told = told_;
   seen.warned = warned_;

@@ -50,6 +50,7 @@ class SlurmWatch : public ClusterWatch {
   bool told() const { return told_; }  // that it must end
 
  private:
+  int64_t StopUs() const;
   void LookAtSignals();
   void LookAtFiles();
   void Ask();
@@ -69,7 +70,9 @@ class SlurmWatch : public ClusterWatch {
   int warnings_ = 0;
   bool told_ = false, heard_ = false, warned_ = false, before_limit_ = false, cancel_ = false;
   std::optional<SideTool> question_, listener_;
-  std::optional<SlurmFacts> facts_;
+  std::optional<SlurmFacts> facts_;  // the latest answer
+  std::optional<SlurmFacts> times_;  // the latest that told when the time is over
+  int64_t asked_us_ = 0;             // monotonic; for facts_
 };
 
 }  // namespace overcap
