@@ -13,10 +13,14 @@ namespace {
 
 constexpr size_t kLongestScript = 4 << 20;  // Slurm's own limit
 
-// The file's beginning up to Slurm's limit; "" when it cannot be read.
+// The file's beginning up to Slurm's limit; "" when it cannot be read or is no script at all.
 std::string ReadScript(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto size = std::min<std::uintmax_t>(std::filesystem::file_size(path, error), kLongestScript);
   std::ifstream file(path, std::ios::binary);
-  std::string text(kLongestScript, '\0');
+  if (error || file.get() != '#' || file.get() != '!') return {};
+  std::string text(size, '\0');
+  file.seekg(0);
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(std::max<std::streamsize>(0, file.gcount())));
   return text;
