@@ -36,6 +36,25 @@ FORBIDDEN = [
 ]
 
 
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
+TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)(?: final)?(?: :[^;]*)? \{")
+
+
+def name_breaches(root):
+    """Two headers that define a type of the same name in the same namespace: the linker would mix them up in silence."""
+    places = {}
+    for path in sorted((root / "src").rglob("*.h")):
+        namespace, relative = "", path.relative_to(root)
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if match := NAMESPACE.match(line):
+                namespace = match[1]
+            elif match := TYPE.match(line):
+                name = f"{namespace}::{match[1]}"
+                if name in places:
+                    yield relative, number, f"'{name}' is also defined in {places[name]}"
+                places.setdefault(name, relative)
+
+
 def read_map(root):
     """{folder: set of folders it may include} from ARCHITECTURE.md."""
     allowed = {}
@@ -155,6 +174,7 @@ def all_breaches(root):
             yield relative, number, text
     for number, text in cmake_breaches(root, allowed):
         yield pathlib.Path("src/CMakeLists.txt"), number, text
+    yield from name_breaches(root)
     for number, text in main_breach(root):
         yield pathlib.Path("src/main"), number, text
 

@@ -40,14 +40,14 @@ std::vector<std::string> SlurmFactsCommand(const std::string& name) {
           "--Format=State:|,RestartCnt:|,StartTime:|,TimeLimit:|,PreemptTime:|"};
 }
 
-std::optional<SlurmFacts> ParseSlurmFacts(std::string_view text) {
+std::optional<SlurmJobFacts> ParseSlurmFacts(std::string_view text) {
   for (const std::string& line : Split(text, '\n')) {
     std::vector<std::string> fields = Split(line, '|');
     if (fields.size() < kColumns) continue;  // a warning
     for (std::string& field : fields) field = Trim(field);
     const auto restarts = ParseInt(fields[kRestarts]);
     if (fields[kState].empty() || !restarts || *restarts < 0 || *restarts > 1'000'000) continue;
-    SlurmFacts facts;
+    SlurmJobFacts facts;
     facts.state = fields[kState];
     facts.restarts = static_cast<int>(*restarts);
     if (const auto start = ParseInt(fields[kStart]); start && *start > 0 && *start < (int64_t{1} << 40))

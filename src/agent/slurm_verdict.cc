@@ -125,8 +125,8 @@ bool WantsFacts(const JobSpec& spec, const StopEvidence& seen) {
          (seen.ranks.state != JobState::kSucceeded || seen.warned || spec.batch || spec.resources.nodes > 1);
 }
 
-int64_t StopBeforeLimitUs(const JobSpec& spec, const std::optional<SlurmFacts>& facts, int64_t known_end_us,
-                          int64_t grace_us) {
+int64_t StopBeforeLimitUs(const JobSpec& spec, const std::optional<SlurmJobFacts>& facts,
+                          int64_t known_end_us, int64_t grace_us) {
   if (!spec.requeue_on_timeout) return 0;
   int64_t end_us = known_end_us;
   if (facts && facts->start_us > 0 && facts->limit_seconds > 0)

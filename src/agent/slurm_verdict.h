@@ -15,14 +15,14 @@ namespace overcap {
 
 // What was seen while the ranks ran.
 struct StopEvidence {
-  Ending ranks;                       // kCancelled: they were told to stop; kLost: a node of theirs failed
-  std::optional<std::string> cancel;  // there is a cancel.json; why, for people
-  bool told = false;                  // TERM has come to the agent
-  bool warned = false;                // USR1 has come
-  bool before_limit = false;          // the agent itself has ended them, just before the time limit
-  std::optional<SlurmFacts> facts;    // asked for after the first signal, or at the end
-  int restart = 0;                    // SLURM_RESTART_COUNT
-  int64_t begin_us = 0, now_us = 0;   // of this start of the agent; since 1970
+  Ending ranks;                        // kCancelled: they were told to stop; kLost: a node of theirs failed
+  std::optional<std::string> cancel;   // there is a cancel.json; why, for people
+  bool told = false;                   // TERM has come to the agent
+  bool warned = false;                 // USR1 has come
+  bool before_limit = false;           // the agent itself has ended them, just before the time limit
+  std::optional<SlurmJobFacts> facts;  // asked for after the first signal, or at the end
+  int restart = 0;                     // SLURM_RESTART_COUNT
+  int64_t begin_us = 0, now_us = 0;    // of this start of the agent; since 1970
 };
 
 struct SlurmVerdict {
@@ -42,8 +42,8 @@ bool EndedLikeStopped(const Ending& ranks);
 bool WantsFacts(const JobSpec& spec, const StopEvidence& evidence);
 
 // When the ranks must be ended for the job to be started again before its time limit; 0: never.
-int64_t StopBeforeLimitUs(const JobSpec& spec, const std::optional<SlurmFacts>& facts, int64_t known_end_us,
-                          int64_t grace_us);
+int64_t StopBeforeLimitUs(const JobSpec& spec, const std::optional<SlurmJobFacts>& facts,
+                          int64_t known_end_us, int64_t grace_us);
 
 // Whether the last two attempts and this one, `latest` first, have all ended for this reason within a minute
 // of their start: then it is in vain to start again.

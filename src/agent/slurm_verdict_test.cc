@@ -13,10 +13,10 @@ const Ending kStopped{JobState::kCancelled, 143, 15, -1, ""};
 const Ending kDone{JobState::kSucceeded, 0, 0, -1, ""};
 const Ending kFailed{JobState::kFailed, 7, 0, 3, ""};
 const Ending kLost{JobState::kLost, -1, 0, -1, "node 'n2' failed: x"};
-const SlurmFacts kRunning{"RUNNING", 0, false, kBegin, 600};
-const SlurmFacts kPreempting{"RUNNING", 0, true, kBegin, 600};
-const SlurmFacts kRequeued{"COMPLETING", 1, false, 0, 600};
-const SlurmFacts kCompleting{"COMPLETING", 0, false, kBegin, 600};
+const SlurmJobFacts kRunning{"RUNNING", 0, false, kBegin, 600};
+const SlurmJobFacts kPreempting{"RUNNING", 0, true, kBegin, 600};
+const SlurmJobFacts kRequeued{"COMPLETING", 1, false, 0, 600};
+const SlurmJobFacts kCompleting{"COMPLETING", 0, false, kBegin, 600};
 
 class SlurmVerdictTest : public testing::Test {
  protected:
@@ -26,7 +26,7 @@ class SlurmVerdictTest : public testing::Test {
     spec_.resources.time_seconds = 600;
   }
   // "preempted: preempted; again: preempted, ask".
-  std::string Judge(const Ending& ranks, std::optional<SlurmFacts> facts = std::nullopt) {
+  std::string Judge(const Ending& ranks, std::optional<SlurmJobFacts> facts = std::nullopt) {
     seen_.ranks = ranks;
     seen_.facts = facts;
     const SlurmVerdict verdict = JudgeEnd(spec_, seen_);

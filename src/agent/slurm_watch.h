@@ -70,9 +70,9 @@ class SlurmWatch : public ClusterWatch {
   int warnings_ = 0;
   bool told_ = false, heard_ = false, warned_ = false, before_limit_ = false, cancel_ = false;
   std::optional<SideTool> question_, listener_;
-  std::optional<SlurmFacts> facts_;  // the latest answer
-  std::optional<SlurmFacts> times_;  // the latest that told when the time is over
-  int64_t asked_us_ = 0;             // monotonic; for facts_
+  std::optional<SlurmJobFacts> facts_;  // the latest answer
+  std::optional<SlurmJobFacts> times_;  // the latest that told when the time is over
+  int64_t asked_us_ = 0;                // monotonic; for facts_
 };
 
 }  // namespace overcap

@@ -16,7 +16,7 @@ namespace {
 // Between a name's entry in the book and its job's in the cluster.
 constexpr int64_t kBeingMadeUs = 60'000'000;
 
-bool Owns(const SshEntry& entry, const Allocation& allocation) {
+bool Owns(const SshEntry& entry, const HeldAllocation& allocation) {
   return entry.name == allocation.name && entry.job == allocation.job;
 }
 
@@ -102,7 +102,7 @@ std::vector<AllocationState> LookAtAllocations(const AllocWorld& world) {
   std::vector<AllocationState> living;
   for (const std::string& root : world.roots) {
     AllocationBook book(root);
-    for (Allocation& allocation : book.All()) {
+    for (HeldAllocation& allocation : book.All()) {
       AllocationState state;
       state.file = book.PathOf(allocation.name);
       state.allocation = std::move(allocation);
@@ -149,7 +149,7 @@ Result<MadeAllocation> MakeAllocation(AllocRequest request, const AllocWorld& wo
   if (request.jump.empty()) {
     if (std::string note = KeysNote(root); !note.empty()) made.notes.push_back(std::move(note));
   }
-  Allocation& allocation = made.state.allocation;
+  HeldAllocation& allocation = made.state.allocation;
   allocation = {.name = request.name,
                 .job = plan.spec.id,
                 .cluster = tools.cluster.Name(),

@@ -18,7 +18,7 @@ namespace overcap {
 
 // What an allocation is now.
 struct AllocationState {
-  Allocation allocation;
+  HeldAllocation allocation;
   std::string file;
   std::optional<JobRecord> record;  // none: `trouble` says why
   std::string trouble;
@@ -45,8 +45,8 @@ struct AllocRequest {
   JobRequest job;      // its command is set here; its folder is where shells start
   std::string binary;  // this program
   std::string home;    // $OVERCAP_HOME
-  std::string config;  // as Allocation::config
-  std::string jump;    // as Allocation::jump
+  std::string config;  // as HeldAllocation::config
+  std::string jump;    // as HeldAllocation::jump
 };
 struct MadeAllocation {
   AllocationState state;

@@ -23,7 +23,7 @@ bool IsPlain(unsigned char c) {
 
 }  // namespace
 
-std::string AllocationToJson(const Allocation& allocation) {
+std::string AllocationToJson(const HeldAllocation& allocation) {
   JsonWriter json;
   json.BeginObject();
   WriteBytes(&json, "name", allocation.name);
@@ -39,9 +39,9 @@ std::string AllocationToJson(const Allocation& allocation) {
   return json.EndArray().Field("made_us", allocation.made_us).EndObject().Take() + "\n";
 }
 
-Result<Allocation> AllocationFromJson(std::string_view text) {
+Result<HeldAllocation> AllocationFromJson(std::string_view text) {
   OC_TRY(json, ParseJsonObject(text, "allocation"));
-  Allocation allocation;
+  HeldAllocation allocation;
   FieldReader reader(json, "allocation");
   reader.Read("name", &allocation.name);
   reader.Read("job", &allocation.job);
@@ -72,7 +72,7 @@ std::string RootOfAllocationFile(const std::string& file) {
   return std::filesystem::path(file).parent_path().parent_path().string();
 }
 
-SshHost SshHostOf(const Allocation& allocation, const std::string& file, const std::string& node,
+SshHost SshHostOf(const HeldAllocation& allocation, const std::string& file, const std::string& node,
                   int attempt) {
   SshHost host;
   host.name = allocation.name;
@@ -93,7 +93,7 @@ std::string AllocationBook::PathOf(std::string_view name) const {
   return StrCat(folder_, "/", name, kSuffix);
 }
 
-Result<void> AllocationBook::Add(const Allocation& allocation) {
+Result<void> AllocationBook::Add(const HeldAllocation& allocation) {
   PosixFiles files;
   OC_TRY_VOID(CheckAllocationName(allocation.name));
   OC_TRY_VOID(files.MakeFolders(folder_));
@@ -103,7 +103,7 @@ Result<void> AllocationBook::Add(const Allocation& allocation) {
               "--name gives this one another name");
 }
 
-std::optional<Allocation> AllocationBook::Find(std::string_view name) const {
+std::optional<HeldAllocation> AllocationBook::Find(std::string_view name) const {
   if (!CheckAllocationName(name)) return std::nullopt;
   const auto text = PosixFiles().Read(PathOf(name));
   if (!text) return std::nullopt;
@@ -112,8 +112,8 @@ std::optional<Allocation> AllocationBook::Find(std::string_view name) const {
   return std::move(*allocation);
 }
 
-std::vector<Allocation> AllocationBook::All() const {
-  std::vector<Allocation> all;
+std::vector<HeldAllocation> AllocationBook::All() const {
+  std::vector<HeldAllocation> all;
   const auto names = PosixFiles().List(folder_);
   if (!names) return all;
   for (const std::string& file : *names) {
@@ -124,7 +124,7 @@ std::vector<Allocation> AllocationBook::All() const {
   return all;
 }
 
-void AllocationBook::Forget(const Allocation& allocation) {
+void AllocationBook::Forget(const HeldAllocation& allocation) {
   const auto now = Find(allocation.name);
   if (now && now->job == allocation.job) (void)PosixFiles().Remove(PathOf(allocation.name));
 }

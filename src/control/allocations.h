@@ -14,7 +14,7 @@
 
 namespace overcap {
 
-struct Allocation {
+struct HeldAllocation {
   std::string name;
   std::string job;  // its id
   std::string cluster;
@@ -24,11 +24,11 @@ struct Allocation {
   std::string user;
   std::string jump;  // ssh goes to the node itself, through this host; "": into the job's own sshd
   int64_t made_us = 0;
-  bool operator==(const Allocation&) const = default;
+  bool operator==(const HeldAllocation&) const = default;
 };
 
-std::string AllocationToJson(const Allocation& allocation);
-Result<Allocation> AllocationFromJson(std::string_view json);
+std::string AllocationToJson(const HeldAllocation& allocation);
+Result<HeldAllocation> AllocationFromJson(std::string_view json);
 
 // 1 to 40 letters, digits, '_', '-' and '.', beginning with a letter or digit; no word that means jobs.
 Result<void> CheckAllocationName(std::string_view name);
@@ -37,7 +37,7 @@ Result<void> CheckAllocationName(std::string_view name);
 std::string RootOfAllocationFile(const std::string& file);
 
 // What ssh shall be told while it is held on `node`. `file`: PathOf() its name.
-SshHost SshHostOf(const Allocation& allocation, const std::string& file, const std::string& node,
+SshHost SshHostOf(const HeldAllocation& allocation, const std::string& file, const std::string& node,
                   int attempt);
 
 class AllocationBook {
@@ -46,11 +46,11 @@ class AllocationBook {
 
   std::string PathOf(std::string_view name) const;
   // kConflict when the name is taken; exactly one of several callers wins.
-  Result<void> Add(const Allocation& allocation);
-  std::optional<Allocation> Find(std::string_view name) const;
-  std::vector<Allocation> All() const;  // by name; files that cannot be read are left out
+  Result<void> Add(const HeldAllocation& allocation);
+  std::optional<HeldAllocation> Find(std::string_view name) const;
+  std::vector<HeldAllocation> All() const;  // by name; files that cannot be read are left out
   // The name is free again, if it still means this job.
-  void Forget(const Allocation& allocation);
+  void Forget(const HeldAllocation& allocation);
 
  private:
   std::string folder_;

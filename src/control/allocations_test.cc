@@ -7,8 +7,8 @@
 namespace overcap {
 namespace {
 
-Allocation Dev() {
-  Allocation allocation;
+HeldAllocation Dev() {
+  HeldAllocation allocation;
   allocation.name = "dev", allocation.job = "ann_1_00000001", allocation.cluster = "sky";
   allocation.home = "/h/\xFF", allocation.binary = "/opt/overcap", allocation.config = "/p/overcap.yaml";
   allocation.variables = {"PATH=/usr/bin", "SLURM_CONF=/etc/s"};
@@ -39,11 +39,11 @@ TEST_F(AllocationsTest, WhatIsWrittenIsReadBack) {
 TEST_F(AllocationsTest, ANameIsTakenOnceAndFreedByItsOwnJobOnly) {
   AllocationBook book(root_);
   ASSERT_TRUE(book.Add(Dev()));
-  Allocation other = Dev();
+  HeldAllocation other = Dev();
   other.job = "ann_2_00000002";
   EXPECT_EQ(book.Add(other).error().code, ErrorCode::kConflict);
   book.Forget(other);
-  EXPECT_EQ(book.All(), std::vector<Allocation>{Dev()});
+  EXPECT_EQ(book.All(), std::vector<HeldAllocation>{Dev()});
   book.Forget(Dev());
   EXPECT_EQ(book.Find("dev"), std::nullopt);
   EXPECT_TRUE(book.Add(other));
@@ -59,7 +59,7 @@ TEST_F(AllocationsTest, NamesCannotLeaveTheFolderOrMeanJobs) {
 }
 
 TEST(Allocations, SshGoesIntoTheJobUnlessAJumpIsAskedFor) {
-  Allocation allocation = Dev();
+  HeldAllocation allocation = Dev();
   EXPECT_TRUE(SshHostOf(allocation, "/r/allocations/dev.json", "n1", 2).proxy.empty());
   allocation.jump.clear();
   const SshHost host = SshHostOf(allocation, "/r/allocations/dev.json", "n1", 2);

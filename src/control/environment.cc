@@ -56,8 +56,8 @@ void TakePlan(const PreparedLaunch& prepared, const Variables& variables, Enviro
 
 JobLife LifeOf(const SavedEnvironment& saved, Programs& programs) {
   if (saved.job_id.empty()) return JobLife::kLives;
-  if (saved.scheduler == SchedulerName(Scheduler::kSlurm)) return AskSlurmLife(programs, saved.job_id);
-  if (saved.scheduler == SchedulerName(Scheduler::kPbs)) return AskPbsLife(programs, saved.job_id);
+  if (saved.scheduler == SchedulerName(SchedulerKind::kSlurm)) return AskSlurmLife(programs, saved.job_id);
+  if (saved.scheduler == SchedulerName(SchedulerKind::kPbs)) return AskPbsLife(programs, saved.job_id);
   return JobLife::kNotTold;
 }
 

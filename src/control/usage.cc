@@ -14,7 +14,7 @@
 namespace overcap {
 namespace {
 
-int InUse(const Use& use) {
+int InUse(const PictureUse& use) {
   return use.gpus + use.overcap_gpus;
 }
 
@@ -52,7 +52,7 @@ std::vector<UsageRow> LabRows(const ClusterPicture& picture, std::string_view on
 }
 
 std::vector<UsageRow> UserRows(const ClusterPicture& picture, std::string_view lab) {
-  std::map<std::string, Use> users;
+  std::map<std::string, PictureUse> users;
   for (const PictureJob& job : picture.jobs) {
     if (Counts(picture, job, lab)) AddUse(job, &users[job.user]);
   }
@@ -104,7 +104,7 @@ std::vector<UsageType> TypeRows(const ClusterPicture& picture, std::string_view 
   return rows;
 }
 
-void WriteUse(const Use& use, JsonWriter* json) {
+void WriteUse(const PictureUse& use, JsonWriter* json) {
   json->Field("jobs", use.jobs).Field("gpus", use.gpus).Field("cpus", use.cpus);
   json->Field("overcap_jobs", use.overcap_jobs).Field("overcap_gpus", use.overcap_gpus);
   json->Field("overcap_cpus", use.overcap_cpus);

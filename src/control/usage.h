@@ -15,7 +15,7 @@ namespace overcap {
 
 struct UsageRow {
   std::string name;
-  Use use;
+  PictureUse use;
   std::optional<int> gpu_cap, cpu_cap;  // labs only
 };
 
@@ -29,7 +29,7 @@ struct UsageType {
 
 struct UsageReport {
   std::string lab;  // only of this one; "": all
-  Use total;
+  PictureUse total;
   int gpus = 0, gpus_free = 0, gpus_away = 0, cpus = 0;  // of the cluster
   std::vector<UsageRow> labs, users;                     // those with most GPUs first
   std::vector<UsageType> types;

@@ -3,15 +3,15 @@
 
 namespace overcap {
 
-const char* SchedulerName(Scheduler scheduler) {
+const char* SchedulerName(SchedulerKind scheduler) {
   switch (scheduler) {
-    case Scheduler::kLocal:
+    case SchedulerKind::kLocal:
       return "local";
-    case Scheduler::kSlurm:
+    case SchedulerKind::kSlurm:
       return "slurm";
-    case Scheduler::kPbs:
+    case SchedulerKind::kPbs:
       return "pbs";
-    case Scheduler::kMpi:
+    case SchedulerKind::kMpi:
       return "mpi";
   }
   return "local";

@@ -9,8 +9,8 @@
 
 namespace overcap {
 
-enum class Scheduler { kLocal, kSlurm, kPbs, kMpi };  // kMpi: a launcher has already started us as a rank
-const char* SchedulerName(Scheduler scheduler);       // "local", "slurm", "pbs", "mpi"
+enum class SchedulerKind { kLocal, kSlurm, kPbs, kMpi };  // kMpi: a launcher has already started us as a rank
+const char* SchedulerName(SchedulerKind scheduler);       // "local", "slurm", "pbs", "mpi"
 
 struct AllocatedHost {
   std::string name;
@@ -20,7 +20,7 @@ struct AllocatedHost {
 };
 
 struct Allocation {
-  Scheduler scheduler = Scheduler::kLocal;
+  SchedulerKind scheduler = SchedulerKind::kLocal;
   bool in_job = false;  // false: no job of the scheduler holds this shell (a login node, a plain machine)
   std::string job_id;   // "" outside a job
   std::string machine;  // name of the site file that fits, else this host's name

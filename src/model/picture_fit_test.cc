@@ -57,7 +57,7 @@ TEST(PictureFit, SimpleFeaturesAreUnderstood) {
 }
 
 TEST(PictureUse, WhatRunsWaitsAndIsCappedIsCountedApart) {
-  Use use;
+  PictureUse use;
   PictureJob job;
   job.gpus = 2, job.cpus = 4, job.nodes = {"n1"}, job.gpu_types = {{"a40", 1}};
   AddUse(job, &use);
@@ -65,7 +65,7 @@ TEST(PictureUse, WhatRunsWaitsAndIsCappedIsCountedApart) {
   AddUse(job, &use);
   job.nodes.clear(), job.tasks = 3, job.wait = WaitKind::kLimit;
   AddUse(job, &use);
-  EXPECT_EQ(use, (Use{1, 2, 4, 1, 2, 4, 3, 6, 12, 3, 6, {{"", 2}, {"a40", 2}}}));
+  EXPECT_EQ(use, (PictureUse{1, 2, 4, 1, 2, 4, 3, 6, 12, 3, 6, {{"", 2}, {"a40", 2}}}));
 }
 
 TEST(PictureUse, JobsOfALabBelowCountForTheOneAboveIt) {

@@ -14,7 +14,7 @@ bool HoldsNodes(const PictureJob& job) {
   return !job.nodes.empty();
 }
 
-void AddUse(const PictureJob& job, Use* use) {
+void AddUse(const PictureJob& job, PictureUse* use) {
   if (!HoldsNodes(job)) {
     use->waiting_jobs += job.tasks;
     use->waiting_gpus += job.gpus * job.tasks;
@@ -35,8 +35,8 @@ void AddUse(const PictureJob& job, Use* use) {
   if (typed < job.gpus) use->types[""] += job.gpus - typed;
 }
 
-Use UseOf(const ClusterPicture& picture, const std::function<bool(const PictureJob&)>& counts) {
-  Use use;
+PictureUse UseOf(const ClusterPicture& picture, const std::function<bool(const PictureJob&)>& counts) {
+  PictureUse use;
   for (const PictureJob& job : picture.jobs) {
     if (counts(job)) AddUse(job, &use);
   }
@@ -53,7 +53,7 @@ bool LabIsWithin(const ClusterPicture& picture, std::string_view lab, std::strin
   return false;
 }
 
-Use LabUse(const ClusterPicture& picture, std::string_view lab) {
+PictureUse LabUse(const ClusterPicture& picture, std::string_view lab) {
   std::map<std::string_view, bool> within;
   return UseOf(picture, [&](const PictureJob& job) {
     const auto [place, is_new] = within.try_emplace(job.lab, false);

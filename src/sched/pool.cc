@@ -72,8 +72,8 @@ std::vector<int> Pool::FreeGpuIndices(size_t node) const {
   return free;
 }
 
-std::optional<Allocation> Pool::Place(const Shape& shape, int64_t now_us, const Reservation* kept) const {
-  std::optional<Allocation> best;
+std::optional<Grant> Pool::Place(const Shape& shape, int64_t now_us, const Reservation* kept) const {
+  std::optional<Grant> best;
   if (shape.resources.nodes != 1) return best;
   const bool ends_in_time = kept == nullptr || EndsBefore(shape, now_us, *kept);
   int least_free = std::numeric_limits<int>::max();
@@ -88,8 +88,8 @@ std::optional<Allocation> Pool::Place(const Shape& shape, int64_t now_us, const 
   return best;
 }
 
-std::optional<Allocation> Pool::PlaceOn(const Shape& shape, size_t at, bool ends_in_time,
-                                        const Reservation* kept) const {
+std::optional<Grant> Pool::PlaceOn(const Shape& shape, size_t at, bool ends_in_time,
+                                   const Reservation* kept) const {
   const Node& node = nodes_[at];
   const bool keeps = kept != nullptr && kept->node == static_cast<int>(at);
   const int64_t mem = shape.resources.mem_bytes;
@@ -97,7 +97,7 @@ std::optional<Allocation> Pool::PlaceOn(const Shape& shape, size_t at, bool ends
   if (keeps && !ends_in_time && (shape.cpu_places > kept->spare_cpus || mem > kept->spare_mem))
     return std::nullopt;
 
-  Allocation allocation{static_cast<int>(at), {}, {}};
+  Grant allocation{static_cast<int>(at), {}, {}};
   const auto wanted = static_cast<size_t>(shape.resources.gpus);
   const auto take_gpus = [&](bool reserved) {
     for (size_t gpu = 0; gpu < node.gpu_users.size() && allocation.gpus.size() < wanted; ++gpu) {
@@ -119,7 +119,7 @@ std::optional<Allocation> Pool::PlaceOn(const Shape& shape, size_t at, bool ends
   return allocation;
 }
 
-void Pool::Change(const Shape& shape, const Allocation& allocation, int sign) {
+void Pool::Change(const Shape& shape, const Grant& allocation, int sign) {
   const auto at = static_cast<size_t>(allocation.node);
   if (at >= nodes_.size()) return;  // adopted from a machine that is no longer configured
   Node& node = nodes_[at];

@@ -14,11 +14,11 @@
 namespace overcap {
 
 // What one slot of a job was given.
-struct Allocation {
+struct Grant {
   int node = 0;           // position in the list of machines
   std::vector<int> gpus;  // Gpu::index, ascending
   std::vector<int> cpus;  // ids, ascending; empty when the job asked for no CPUs of its own
-  bool operator==(const Allocation&) const = default;
+  bool operator==(const Grant&) const = default;
 };
 
 // One kind of demand. Jobs that ask for the same share one, so that "does it fit" is asked once for all of
@@ -51,10 +51,10 @@ class Pool {
 
   // Where one allocation of this shape goes: the node with the fewest free GPUs, there the lowest free ones.
   // With a reservation, only what does not delay it: work that has ended by then, or what fits beside it.
-  std::optional<Allocation> Place(const Shape& shape, int64_t now_us, const Reservation* kept) const;
+  std::optional<Grant> Place(const Shape& shape, int64_t now_us, const Reservation* kept) const;
 
-  void Take(const Shape& shape, const Allocation& allocation) { Change(shape, allocation, 1); }
-  void Give(const Shape& shape, const Allocation& allocation) { Change(shape, allocation, -1); }
+  void Take(const Shape& shape, const Grant& allocation) { Change(shape, allocation, 1); }
+  void Give(const Shape& shape, const Grant& allocation) { Change(shape, allocation, -1); }
 
   int FreeGpus(const Shape& shape, size_t node) const;  // those that match
   std::vector<int> FreeGpuIndices(size_t node) const;
@@ -69,9 +69,9 @@ class Pool {
     int64_t mem = 0;
   };
 
-  void Change(const Shape& shape, const Allocation& allocation, int sign);
-  std::optional<Allocation> PlaceOn(const Shape& shape, size_t node, bool ends_in_time,
-                                    const Reservation* kept) const;
+  void Change(const Shape& shape, const Grant& allocation, int sign);
+  std::optional<Grant> PlaceOn(const Shape& shape, size_t node, bool ends_in_time,
+                               const Reservation* kept) const;
 
   std::vector<Machine> machines_;
   std::vector<Node> nodes_;

@@ -20,7 +20,7 @@ namespace overcap {
 // An allocation in use, as far as a reservation is concerned.
 struct Use {
   const Shape* shape = nullptr;
-  const Allocation* allocation = nullptr;
+  const Grant* allocation = nullptr;
   int64_t started_us = 0;
 };
 

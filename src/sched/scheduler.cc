@@ -120,7 +120,7 @@ void Scheduler::Release(uint64_t key, int slot) {
   if (--job.in_use == 0 && job.removed) Remove(key);
 }
 
-Start Scheduler::Begin(uint64_t key, Allocation allocation, int64_t now_us) {
+Start Scheduler::Begin(uint64_t key, Grant allocation, int64_t now_us) {
   Job& job = jobs_.at(key);
   Start start{key, job.next_slot++, allocation};
   ++job.in_use;

@@ -42,7 +42,7 @@ struct Running {
   int slot = 0;
   int priority = 0;
   Resources resources;
-  Allocation allocation;
+  Grant allocation;
   int64_t started_us = 0;
   int next_slot = 0;  // arrays: numbers below it were used before, also by lanes that have ended
 };
@@ -50,7 +50,7 @@ struct Running {
 struct Start {
   uint64_t key = 0;
   int slot = 0;
-  Allocation allocation;
+  Grant allocation;
   bool operator==(const Start&) const = default;
 };
 
@@ -112,7 +112,7 @@ class Scheduler {
   };
   struct Held {
     KnownShape* shape = nullptr;
-    Allocation allocation;
+    Grant allocation;
     int64_t started_us = 0;
   };
 
@@ -125,7 +125,7 @@ class Scheduler {
   void TakeOutOfLine(uint64_t key, const Job& job);
   void SetWanted(uint64_t key, Job* job, int wanted);
   void Round(int64_t now_us, std::vector<Start>* starts);
-  Start Begin(uint64_t key, Allocation allocation, int64_t now_us);
+  Start Begin(uint64_t key, Grant allocation, int64_t now_us);
   std::optional<Reservation> ReserveFor(const KnownShape& shape, int64_t now_us) const;
   std::string Missing(const Shape& shape) const;
   int JobsAhead(const Job& job, uint64_t key, int stop_at, bool* higher) const;

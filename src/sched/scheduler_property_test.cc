@@ -22,7 +22,7 @@ struct Lane {
   uint64_t key;
   int slot;
   Resources resources;
-  Allocation allocation;
+  Grant allocation;
   int64_t started_us;
   int64_t ends_us;
 };
@@ -110,7 +110,7 @@ class SlowScheduler {
 
   bool IsKept(int gpu) const { return std::count(kept_.begin(), kept_.end(), gpu) > 0; }
 
-  std::optional<Allocation> Place(const Resources& r, int64_t now) const {
+  std::optional<Grant> Place(const Resources& r, int64_t now) const {
     if (!FitsBeside(r, lanes)) return std::nullopt;
     const bool any = head == 0 || InTime(r, now);
     if (!any && (Places(r) > spare_cpus_ || r.mem_bytes > spare_mem_)) return std::nullopt;
@@ -121,7 +121,7 @@ class SlowScheduler {
     }
     if (static_cast<int>(choice.size()) < r.gpus) return std::nullopt;
     std::sort(choice.begin(), choice.end());
-    Allocation allocation;
+    Grant allocation;
     for (int i = 0; i < r.gpus; ++i) allocation.gpus.push_back(choice[static_cast<size_t>(i)].second);
     std::sort(allocation.gpus.begin(), allocation.gpus.end());
     for (int cpu = 0; cpu < machine_.cpus && static_cast<int>(allocation.cpus.size()) < r.cpus; ++cpu) {

@@ -290,8 +290,8 @@ TEST(SchedulerTest, SeveralMachinesArePacked) {
   Submit(&scheduler, 2, Gpus(4));
   const std::vector<Start> starts = scheduler.Pass(0);
   ASSERT_EQ(starts.size(), 2u);
-  EXPECT_EQ(starts[0].allocation, (Allocation{1, {0}, {}}));
-  EXPECT_EQ(starts[1].allocation, (Allocation{0, {0, 1, 2, 3}, {}}));
+  EXPECT_EQ(starts[0].allocation, (Grant{1, {0}, {}}));
+  EXPECT_EQ(starts[1].allocation, (Grant{0, {0, 1, 2, 3}, {}}));
 }
 
 TEST(SchedulerTest, WhyAJobWaitsIsSaid) {

@@ -98,7 +98,7 @@ TEST(SlurmSightFuzz, WildRowsMakeAPictureThatCanBeCounted) {
                  facts.associations.push_back({});
                  facts.associations[0].account = input, facts.associations[0].parent = input;
                  const ClusterPicture picture = MakeSlurmPicture(facts);
-                 const Use use = UseOf(picture, [](const PictureJob&) { return true; });
+                 const PictureUse use = UseOf(picture, [](const PictureJob&) { return true; });
                  EXPECT_GE(use.waiting_gpus, 0);
                  (void)CappedLab(picture, input);
                  return !picture.jobs.empty();

@@ -77,6 +77,11 @@ class CheckLayers(unittest.TestCase):
     def test_cmake_may_not_link_past_the_map(self):
         self.assert_breach("src/CMakeLists.txt", "overcap_library(base DEPS overcap_cli)\n", "'base' may not link 'cli'")
 
+    def test_two_types_of_one_name(self):
+        for name in ("a", "b"):
+            self.write(f"src/base/{name}.h", SPDX + "#pragma once\nnamespace overcap {\nstruct Both {\n};\n}\n")
+        self.assertEqual(self.breaches(), ["src/base/b.h:4: 'overcap::Both' is also defined in src/base/a.h"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -15,7 +15,7 @@ namespace {
 
 // ssh runs this from anywhere, in no shell of the user's: what the maker of the allocation had is put in
 // place first. Variables that are there stay, but PATH gets longer.
-Result<void> TakeContact(World& world, const Allocation& allocation) {
+Result<void> TakeContact(World& world, const HeldAllocation& allocation) {
   Variables own = Variables::OfThisProcess();
   for (const std::string& entry : allocation.variables) {
     const std::string name = entry.substr(0, entry.find('='));
@@ -32,7 +32,7 @@ Result<void> TakeContact(World& world, const Allocation& allocation) {
 }
 
 // Once more from the start, with the root that the allocation's maker had.
-Error Again(const World& world, const Allocation& allocation, const std::string& file) {
+Error Again(const World& world, const HeldAllocation& allocation, const std::string& file) {
   Replacement plan;
   plan.program = world.binary();
   plan.argv = {"overcap", "alloc", "connect", file};

@@ -154,8 +154,9 @@ Result<LaunchOptions> ReadOptions(const Args& args) {
 // Whoever means to be in a job and is not would else compute on a login node without knowing it.
 std::string NotInAJob(const PreparedLaunch& prepared) {
   const Allocation& found = prepared.allocation;
-  const bool slurm = found.scheduler == Scheduler::kSlurm;
-  if ((!slurm && found.scheduler != Scheduler::kPbs) || found.in_job || !found.started_by.empty()) return "";
+  const bool slurm = found.scheduler == SchedulerKind::kSlurm;
+  if ((!slurm && found.scheduler != SchedulerKind::kPbs) || found.in_job || !found.started_by.empty())
+    return "";
   return StrCat("you are in no ", slurm ? "Slurm" : "PBS", " job: ranks run on ",
                 prepared.plan.hosts.size() == 1 ? prepared.plan.hosts[0].name : "the hosts of the host file",
                 "; '", slurm ? "salloc" : "qsub -I", "' gives you hosts");

@@ -35,7 +35,7 @@ Result<Wanted> ReadWanted(const Args& args) {
   return wanted;
 }
 
-std::string TypesText(const Use& use) {
+std::string TypesText(const PictureUse& use) {
   std::vector<std::string> parts;
   for (const auto& [type, count] : use.types) {
     if (count > 0) parts.push_back(StrCat(count, " ", type.empty() ? "of unknown type" : type));
@@ -67,7 +67,7 @@ std::string RowsText(std::string_view title, const std::vector<UsageRow>& rows, 
                {"WAIT JOBS", true},
                {"TYPES", false, true}});
   const auto add = [&](const UsageRow& row, Style style) {
-    const Use& use = row.use;
+    const PictureUse& use = row.use;
     table.AddRow(
         {row.name, WithCap(use.gpus, row.gpu_cap), OrBlank(use.overcap_gpus), OrBlank(use.waiting_gpus),
          OrBlank(use.capped_gpus), WithCap(use.cpus + use.overcap_cpus, row.cpu_cap),
@@ -96,7 +96,7 @@ std::string TypesTable(const UsageReport& report, int width, bool color) {
 }
 
 std::string Summary(const UsageReport& report) {
-  const Use& use = report.total;
+  const PictureUse& use = report.total;
   std::string text = StrCat(use.gpus + use.overcap_gpus, " of ", CountOf(report.gpus, "GPU"), " in use");
   if (use.overcap_gpus > 0) text += StrCat(", ", use.overcap_gpus, " of them over the cap");
   text += StrCat("; ", report.gpus_free, " free");

@@ -71,22 +71,22 @@ std::vector<int> ReadIndices(std::string_view detail) {
 
 }  // namespace
 
-std::vector<SlurmGpus> ParseGpuGres(std::string_view gres, std::string_view gres_used) {
-  std::vector<SlurmGpus> gpus;
-  const auto of_type = [&](const std::string& type) -> SlurmGpus& {
-    const auto found =
-        std::find_if(gpus.begin(), gpus.end(), [&](const SlurmGpus& known) { return known.type == type; });
-    return found != gpus.end() ? *found : gpus.emplace_back(SlurmGpus{type, 0, 0});
+std::vector<SlurmNodeGpus> ParseGpuGres(std::string_view gres, std::string_view gres_used) {
+  std::vector<SlurmNodeGpus> gpus;
+  const auto of_type = [&](const std::string& type) -> SlurmNodeGpus& {
+    const auto found = std::find_if(gpus.begin(), gpus.end(),
+                                    [&](const SlurmNodeGpus& known) { return known.type == type; });
+    return found != gpus.end() ? *found : gpus.emplace_back(SlurmNodeGpus{type, 0, 0});
   };
   GresEntry entry;
   while (!gres.empty()) {
     if (!ReadGpuEntry(TakeEntryText(&gres), &entry)) continue;
-    SlurmGpus& known = of_type(entry.type);
+    SlurmNodeGpus& known = of_type(entry.type);
     known.total = std::min(known.total + entry.count, kMostGpus);
   }
   while (!gres_used.empty()) {
     if (!ReadGpuEntry(TakeEntryText(&gres_used), &entry)) continue;
-    SlurmGpus& known = of_type(entry.type);
+    SlurmNodeGpus& known = of_type(entry.type);
     known.used = std::min(known.used + entry.count, kMostGpus);
     for (int index : ReadIndices(entry.detail)) known.used_indices.push_back(index);
   }

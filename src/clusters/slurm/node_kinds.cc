@@ -17,7 +17,7 @@ std::string Lower(std::string text) {
 }
 
 // Of GPUs without a type the node's features tell it.
-Result<bool> Fits(const SlurmNode& node, const SlurmGpus& kind, const std::string& expression) {
+Result<bool> Fits(const SlurmNode& node, const SlurmNodeGpus& kind, const std::string& expression) {
   if (!kind.type.empty()) return GpuTypeMatches(expression, kind.type);
   for (const std::string& feature : node.features) {
     OC_TRY(fits, GpuTypeMatches(expression, feature));
@@ -29,7 +29,7 @@ Result<bool> Fits(const SlurmNode& node, const SlurmGpus& kind, const std::strin
 Result<int> CountMatching(const SlurmNode& node, const std::string& expression) {
   if (expression.empty()) return node.GpuTotal();
   int count = 0;
-  for (const SlurmGpus& kind : node.gpus) {
+  for (const SlurmNodeGpus& kind : node.gpus) {
     OC_TRY(fits, Fits(node, kind, expression));
     if (fits) count += kind.total;
   }
@@ -41,7 +41,7 @@ std::string FeatureOf(const std::string& type, const std::vector<SlurmNode>& nod
   std::string common;
   for (const SlurmNode& node : nodes) {
     const bool has = std::any_of(node.gpus.begin(), node.gpus.end(),
-                                 [&](const SlurmGpus& kind) { return kind.type == type; });
+                                 [&](const SlurmNodeGpus& kind) { return kind.type == type; });
     if (!has) continue;
     const auto named = std::find_if(node.features.begin(), node.features.end(),
                                     [&](const auto& feature) { return Lower(feature) == Lower(type); });
@@ -66,7 +66,7 @@ std::vector<SlurmGpuType> GpuTypesOf(const std::vector<SlurmNode>& nodes) {
   std::vector<SlurmGpuType> types;
   std::set<std::string> seen;
   for (const SlurmNode& node : nodes) {
-    for (const SlurmGpus& kind : node.gpus) {
+    for (const SlurmNodeGpus& kind : node.gpus) {
       if (kind.total == 0) continue;
       if (!kind.type.empty() && seen.insert(kind.type).second)
         types.push_back({kind.type, FeatureOf(kind.type, nodes)});
@@ -109,7 +109,7 @@ NodeInfo InfoOf(const SlurmNode& node) {
   info.machine.host = node.name;
   info.machine.cpus = std::max(1, node.cpus);
   info.machine.mem_bytes = node.mem_bytes;
-  for (const SlurmGpus& kind : node.gpus) {
+  for (const SlurmNodeGpus& kind : node.gpus) {
     for (int i = 0; i < kind.total; ++i) {
       Gpu gpu;
       gpu.index = static_cast<int>(info.machine.gpus.size());

@@ -13,7 +13,7 @@ SlurmNode Node(std::string name, std::string type, int gpus, std::vector<std::st
   node.name = std::move(name);
   node.cpus = 16;
   node.state.takes_jobs = true;
-  if (gpus > 0) node.gpus = {SlurmGpus{std::move(type), gpus, 1}};
+  if (gpus > 0) node.gpus = {SlurmNodeGpus{std::move(type), gpus, 1}};
   node.features = std::move(features);
   return node;
 }

@@ -75,13 +75,13 @@ SlurmNode ReadNode(const std::vector<std::string_view>& fields) {
 
 int SlurmNode::GpuTotal() const {
   int sum = 0;
-  for (const SlurmGpus& kind : gpus) sum += kind.total;
+  for (const SlurmNodeGpus& kind : gpus) sum += kind.total;
   return sum;
 }
 
 int SlurmNode::GpuUsed() const {
   int sum = 0;
-  for (const SlurmGpus& kind : gpus) sum += kind.used;
+  for (const SlurmNodeGpus& kind : gpus) sum += kind.used;
   return sum;
 }
 

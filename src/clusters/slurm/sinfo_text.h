@@ -12,11 +12,11 @@
 
 namespace overcap {
 
-struct SlurmGpus {
+struct SlurmNodeGpus {
   std::string type;  // as Slurm calls it; empty: GPUs without a type
   int total = 0, used = 0;
   std::vector<int> used_indices = {};  // where Slurm tells them
-  bool operator==(const SlurmGpus&) const = default;
+  bool operator==(const SlurmNodeGpus&) const = default;
 };
 
 struct SlurmNode {
@@ -28,7 +28,7 @@ struct SlurmNode {
   double load = -1;                     // -1: not known
   int64_t mem_bytes = 0, mem_used = 0;  // given to jobs
   int64_t mem_free = -1;                // as the node's kernel sees it; -1: not known
-  std::vector<SlurmGpus> gpus;
+  std::vector<SlurmNodeGpus> gpus;
   std::vector<std::string> features;
   std::string reason;  // why it is down or drained; "" when nobody wrote one
 
@@ -48,6 +48,6 @@ Result<SinfoText> ParseSinfo(std::string_view text, std::string_view mark);
 
 // "gpu:a40:4(S:0-1),gpu:t4:2" and, of what is in use, "gpu:a40:2(IDX:0,3),gpu:t4:0(IDX:N/A)". Other kinds of
 // gres are left out.
-std::vector<SlurmGpus> ParseGpuGres(std::string_view gres, std::string_view gres_used);
+std::vector<SlurmNodeGpus> ParseGpuGres(std::string_view gres, std::string_view gres_used);
 
 }  // namespace overcap

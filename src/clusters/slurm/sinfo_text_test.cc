@@ -33,7 +33,7 @@ TEST(SinfoText, EveryNodeIsThereOnceWithAllItsPartitions) {
   EXPECT_EQ(node.mem_used, int64_t{300} << 20);
   EXPECT_DOUBLE_EQ(node.load, 1.67);
   EXPECT_EQ(node.features, std::vector<std::string>{"a40"});
-  EXPECT_EQ(node.gpus, (std::vector<SlurmGpus>{{"a40", 4, 4, {0, 1, 2, 3}}}));
+  EXPECT_EQ(node.gpus, (std::vector<SlurmNodeGpus>{{"a40", 4, 4, {0, 1, 2, 3}}}));
   EXPECT_EQ(node.GpuTotal(), 4);
   EXPECT_EQ(node.reason, "");
 }
@@ -46,9 +46,11 @@ TEST(SinfoText, ANodeThatIsAwaySaysWhy) {
 
 TEST(SinfoText, GpusOfSeveralKindsAreReadWithTheirIndices) {
   EXPECT_EQ(ParseGpuGres("gpu:a40:4(S:0-1),gpu:t4:2,mps:a40:100", "gpu:a40:2(IDX:0,3),gpu:t4:0(IDX:N/A)"),
-            (std::vector<SlurmGpus>{{"a40", 4, 2, {0, 3}}, {"t4", 2, 0, {}}}));
-  EXPECT_EQ(ParseGpuGres("gpu:8", "gpu:(null):3(IDX:0-2)"), (std::vector<SlurmGpus>{{"", 8, 3, {0, 1, 2}}}));
-  EXPECT_EQ(ParseGpuGres("gpu:a40:no_consume:4", "gpu:a40:0"), (std::vector<SlurmGpus>{{"a40", 4, 0, {}}}));
+            (std::vector<SlurmNodeGpus>{{"a40", 4, 2, {0, 3}}, {"t4", 2, 0, {}}}));
+  EXPECT_EQ(ParseGpuGres("gpu:8", "gpu:(null):3(IDX:0-2)"),
+            (std::vector<SlurmNodeGpus>{{"", 8, 3, {0, 1, 2}}}));
+  EXPECT_EQ(ParseGpuGres("gpu:a40:no_consume:4", "gpu:a40:0"),
+            (std::vector<SlurmNodeGpus>{{"a40", 4, 0, {}}}));
   EXPECT_TRUE(ParseGpuGres("(null)", "").empty());
 }
 

@@ -52,7 +52,7 @@ PictureNode MakeNode(const SlurmNode& from) {
   node.reason = from.reason;
   node.partitions = from.partitions;
   node.features = from.features;
-  for (const SlurmGpus& gpus : from.gpus) {
+  for (const SlurmNodeGpus& gpus : from.gpus) {
     node.gpus.push_back({gpus.type, gpus.total});
     node.gpus_used.push_back({gpus.type, gpus.used});
   }

@@ -17,7 +17,7 @@ SlurmPartition Partition(std::string name, int tier, std::string mode = "OFF", s
   return partition;
 }
 
-SlurmNode Node(std::string name, std::vector<SlurmGpus> gpus) {
+SlurmNode Node(std::string name, std::vector<SlurmNodeGpus> gpus) {
   SlurmNode node;
   node.name = std::move(name);
   node.partitions = {"short", "overcap"};

@@ -59,7 +59,7 @@ void AddAskedGpus(std::string_view text, int times, SlurmTres* tres) {
     if (entry.rfind(kStart, 0) != 0 || entry.size() <= kStart.size() + 1) continue;
     std::string gres = entry.substr(kStart.size() + 1);
     if (!ParseInt(gres.substr(gres.rfind(':') + 1))) gres += ":1";  // "gpu", "gpu:a40": one
-    for (const SlurmGpus& gpus : ParseGpuGres(gres, "")) {
+    for (const SlurmNodeGpus& gpus : ParseGpuGres(gres, "")) {
       const int64_t count = std::min<int64_t>(int64_t{gpus.total} * times, kMostCount);
       if (count == 0) continue;
       tres->gpus = static_cast<int>(std::min<int64_t>(tres->gpus + count, kMostCount));

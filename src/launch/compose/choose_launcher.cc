@@ -73,11 +73,11 @@ Result<Launcher> AnyMpi(Programs& programs) {
 }
 
 Result<Launcher> Automatic(const ChoiceInputs& inputs, Programs& programs) {
-  if (inputs.in_job && inputs.scheduler == Scheduler::kSlurm) {
+  if (inputs.in_job && inputs.scheduler == SchedulerKind::kSlurm) {
     if (!programs.Find("srun").empty()) return AskRequired("srun", "Slurm job", programs);
     return WithoutMpi(inputs, "Slurm job, but srun is not installed here; ");
   }
-  const bool pbs = inputs.in_job && inputs.scheduler == Scheduler::kPbs;
+  const bool pbs = inputs.in_job && inputs.scheduler == SchedulerKind::kPbs;
   if (!pbs && !inputs.command_needs_mpi) return WithoutMpi(inputs, "");
   const std::string because = pbs ? "PBS job" : "the command needs an MPI";
   auto launcher = AnyMpi(programs);

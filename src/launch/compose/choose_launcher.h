@@ -13,7 +13,7 @@ namespace overcap {
 struct ChoiceInputs {
   std::string asked =
       "auto";  // --launcher: auto, srun, mpiexec, mpirun, ssh, local, or the path of a program
-  Scheduler scheduler = Scheduler::kLocal;
+  SchedulerKind scheduler = SchedulerKind::kLocal;
   bool in_job = false;
   int hosts = 1;                   // of the plan
   bool this_host_only = true;      // the plan's one host is the machine we are on

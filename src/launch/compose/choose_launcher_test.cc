@@ -28,7 +28,8 @@ TEST(ChooseLauncherTest, OneMachineNeedsNoLauncherAndSeveralGetSsh) {
 TEST(ChooseLauncherTest, ASlurmJobGoesThroughSrun) {
   FakePrograms programs;
   programs.Answer("srun", "slurm-wlm 22.05.8\n");
-  const ChoiceInputs job{.scheduler = Scheduler::kSlurm, .in_job = true, .hosts = 2, .this_host_only = false};
+  const ChoiceInputs job{
+      .scheduler = SchedulerKind::kSlurm, .in_job = true, .hosts = 2, .this_host_only = false};
   EXPECT_EQ(Choice(job, programs), "srun 'srun' Slurm job; 'srun --version' says 'slurm-wlm 22.05.8'");
   EXPECT_EQ(Choice(job, {}), "ssh '' Slurm job, but srun is not installed here; 2 hosts");
   ChoiceInputs login = job;
@@ -39,7 +40,8 @@ TEST(ChooseLauncherTest, ASlurmJobGoesThroughSrun) {
 }
 
 TEST(ChooseLauncherTest, APbsJobGoesThroughTheMpiexecThatIsThere) {
-  const ChoiceInputs job{.scheduler = Scheduler::kPbs, .in_job = true, .hosts = 2, .this_host_only = false};
+  const ChoiceInputs job{
+      .scheduler = SchedulerKind::kPbs, .in_job = true, .hosts = 2, .this_host_only = false};
   FakePrograms pals;
   pals.Answer("mpiexec", kPals);
   EXPECT_EQ(Choice(job, pals),
@@ -66,7 +68,7 @@ TEST(ChooseLauncherTest, WhatIsAskedForWins) {
   FakePrograms programs;
   programs.Answer("srun", "slurm 23.11.4\n");
   programs.Answer("/opt/x/mpirun", kOpenMpi);
-  ChoiceInputs job{.scheduler = Scheduler::kSlurm, .in_job = true};
+  ChoiceInputs job{.scheduler = SchedulerKind::kSlurm, .in_job = true};
   job.asked = "local";
   EXPECT_EQ(Choice(job, programs), "local '' asked for");
   job.asked = "ssh";
@@ -78,7 +80,7 @@ TEST(ChooseLauncherTest, TheSiteFileNamesTheProgramForItsJobs) {
   programs.Answer("/opt/cray/pals/bin/mpiexec --version", kPals);
   programs.Answer("mpirun", kOpenMpi);
   programs.Install("/opt/cray/pals/bin/mpiexec");
-  ChoiceInputs job{.scheduler = Scheduler::kPbs,
+  ChoiceInputs job{.scheduler = SchedulerKind::kPbs,
                    .in_job = true,
                    .hosts = 2,
                    .this_host_only = false,

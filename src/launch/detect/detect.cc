@@ -14,10 +14,11 @@
 namespace overcap {
 namespace {
 
-Result<std::optional<Scheduler>> NamedScheduler(const Variables& variables) {
+Result<std::optional<SchedulerKind>> NamedScheduler(const Variables& variables) {
   const auto name = variables.Get("OVERCAP_SCHEDULER");
-  if (name.empty()) return std::optional<Scheduler>();
-  for (const auto scheduler : {Scheduler::kLocal, Scheduler::kSlurm, Scheduler::kPbs, Scheduler::kMpi}) {
+  if (name.empty()) return std::optional<SchedulerKind>();
+  for (const auto scheduler :
+       {SchedulerKind::kLocal, SchedulerKind::kSlurm, SchedulerKind::kPbs, SchedulerKind::kMpi}) {
     if (name == SchedulerName(scheduler)) return std::optional(scheduler);
   }
   return Fail(ErrorCode::kUsage, StrCat("OVERCAP_SCHEDULER is '", ToUtf8(name), "'"),
@@ -26,7 +27,7 @@ Result<std::optional<Scheduler>> NamedScheduler(const Variables& variables) {
 
 // A kind of job and how to come by it.
 struct Kind {
-  Scheduler scheduler;
+  SchedulerKind scheduler;
   std::optional<FoundJob> (*of_variables)(const DetectInputs&, std::vector<std::string>*);
   std::optional<FoundJob> (*find)(const DetectInputs&, std::vector<std::string>*, bool* reachable);
   bool (*is_set_up)(const DetectInputs&, const std::string& program);
@@ -34,18 +35,18 @@ struct Kind {
 };
 constexpr Kind kKinds[] = {
     // in the order in which they are asked
-    {Scheduler::kPbs, PbsJobOfVariables, FindPbsJob, PbsIsSetUp, "qstat", "qsub"},
-    {Scheduler::kSlurm, SlurmJobOfVariables, FindSlurmJob, SlurmIsSetUp, "squeue", "sbatch"},
+    {SchedulerKind::kPbs, PbsJobOfVariables, FindPbsJob, PbsIsSetUp, "qstat", "qsub"},
+    {SchedulerKind::kSlurm, SlurmJobOfVariables, FindSlurmJob, SlurmIsSetUp, "squeue", "sbatch"},
 };
 
 struct Decision {
-  Scheduler scheduler = Scheduler::kLocal;
+  SchedulerKind scheduler = SchedulerKind::kLocal;
   std::string reason = "no scheduler was found";
   std::optional<FoundJob> job;
 };
 
 // What the variables and the programs of the scheduler that the user named say.
-Decision DecideNamed(Scheduler named, const DetectInputs& inputs, std::vector<std::string>* warnings) {
+Decision DecideNamed(SchedulerKind named, const DetectInputs& inputs, std::vector<std::string>* warnings) {
   Decision decision{named, "OVERCAP_SCHEDULER", std::nullopt};
   for (const Kind& kind : kKinds) {
     if (kind.scheduler != named) continue;
@@ -84,7 +85,7 @@ Decision Decide(const DetectInputs& inputs, const std::string& mpi, std::vector<
       return {kind.scheduler, reason, std::move(job)};
     }
   }
-  if (!mpi.empty()) return {Scheduler::kMpi, mpi, std::nullopt};
+  if (!mpi.empty()) return {SchedulerKind::kMpi, mpi, std::nullopt};
   if (auto decision = DecideByAsking(inputs, warnings)) return std::move(*decision);
   return {};
 }
@@ -124,7 +125,7 @@ void KeepSlots(const DetectInputs& inputs, Allocation* allocation) {
   const bool any_gpus =
       std::ranges::any_of(allocation->hosts, [](const auto& host) { return host.gpus > 0; });
   const bool chosen = std::ranges::any_of(allocation->hosts, [](const auto& host) { return host.slots > 1; });
-  const bool keep = allocation->scheduler == Scheduler::kPbs ? chosen : !any_gpus;
+  const bool keep = allocation->scheduler == SchedulerKind::kPbs ? chosen : !any_gpus;
   for (AllocatedHost& host : allocation->hosts) {
     if (!keep) host.slots = 0;
     if (inputs.site_slots > 0 && (host.slots == 0 || !chosen)) host.slots = inputs.site_slots;

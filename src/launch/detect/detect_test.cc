@@ -73,7 +73,7 @@ class DetectTest : public testing::Test {
 
 TEST_F(DetectTest, APlainMachineIsLocalAndNothingIsRun) {
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kLocal);
+  EXPECT_EQ(found.scheduler, SchedulerKind::kLocal);
   EXPECT_FALSE(found.in_job);
   EXPECT_EQ(found.hosts, (Hosts{{"n1", 0, 0}}));
   EXPECT_EQ(found.machine, "n1");
@@ -96,7 +96,7 @@ TEST_F(DetectTest, TheNamedSchedulerWinsOverEveryJob) {
   SetSlurmSample("launch-env/slurm-22.05.8-batch-script.txt");
   variables_.Set("OVERCAP_SCHEDULER", "local");
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kLocal);
+  EXPECT_EQ(found.scheduler, SchedulerKind::kLocal);
   EXPECT_EQ(found.hosts.size(), 1u);
   EXPECT_EQ(found.reasons.scheduler, "OVERCAP_SCHEDULER");
   EXPECT_TRUE(programs_.lines().empty());
@@ -108,7 +108,7 @@ TEST_F(DetectTest, ALiveSlurmJobIsReadFromItsVariables) {
   SetSlurmSample("launch-env/slurm-22.05.8-batch-script.txt");
   programs_.Answer("squeue -h -j 2 -o %T", "RUNNING\n");
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kSlurm);
+  EXPECT_EQ(found.scheduler, SchedulerKind::kSlurm);
   EXPECT_TRUE(found.in_job);
   EXPECT_EQ(found.job_id, "2");
   EXPECT_EQ(found.hosts, (Hosts{{"n1", 0, 2}, {"n2", 0, 2}}));
@@ -126,7 +126,7 @@ TEST_F(DetectTest, ARankOfAStepIsInTheJobAndAlreadyStarted) {
   SetSlurmSample("launch-env/slurm-22.05.8-step-rank3.txt");
   programs_.Answer("squeue", "RUNNING\n");
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kSlurm);
+  EXPECT_EQ(found.scheduler, SchedulerKind::kSlurm);
   EXPECT_EQ(found.started_by, "SLURM_STEP_ID");
 }
 
@@ -143,7 +143,7 @@ TEST_F(DetectTest, ASlurmJobThatIsOverIsNotBelieved) {
   programs_.Answer("squeue -h -u alice -t R -o %A|%S|%N", "");
   programs_.Install("sbatch");
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kSlurm);
+  EXPECT_EQ(found.scheduler, SchedulerKind::kSlurm);
   EXPECT_FALSE(found.in_job);
   EXPECT_EQ(found.job_id, "");
   EXPECT_EQ(found.hosts.size(), 1u);
@@ -205,7 +205,7 @@ TEST_F(DetectTest, ASecondShellOnAHostFindsItsSlurmJob) {
                    "5|2026-11-15T01:15:09|n[1-2]\n");
   programs_.Answer("scontrol -o -d show job 4", Data("slurm-22.05.8/scontrol-o-d-show-job.txt"));
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kSlurm);
+  EXPECT_EQ(found.scheduler, SchedulerKind::kSlurm);
   EXPECT_TRUE(found.in_job);
   EXPECT_EQ(found.job_id, "4");
   EXPECT_EQ(found.reasons.job_id, "squeue: job 4 runs on this host");
@@ -239,7 +239,7 @@ TEST_F(DetectTest, ALoginNodeIsInNoJob) {
   programs_.Install("sbatch");
   site_gpus_ = 4;
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kSlurm);
+  EXPECT_EQ(found.scheduler, SchedulerKind::kSlurm);
   EXPECT_FALSE(found.in_job);
   EXPECT_EQ(found.reasons.scheduler, "sbatch is on PATH");
   EXPECT_EQ(found.hosts, (Hosts{{"login", 0, 0}})) << "the site's GPUs are those of its compute nodes";
@@ -249,7 +249,7 @@ TEST_F(DetectTest, AControllerThatDoesNotAnswerIsAWarning) {
   programs_.Answer("squeue", "slurm_load_jobs error: Unable to contact slurm controller\n", 1);
   programs_.Install("sbatch");
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kLocal);
+  EXPECT_EQ(found.scheduler, SchedulerKind::kLocal);
   EXPECT_EQ(found.warnings,
             std::vector<std::string>{"cannot ask Slurm for your jobs: squeue failed with status 1: "
                                      "slurm_load_jobs error: Unable to contact slurm controller"});
@@ -257,11 +257,11 @@ TEST_F(DetectTest, AControllerThatDoesNotAnswerIsAWarning) {
 
 TEST_F(DetectTest, ProgramsOfAPackageThatIsNotSetUpAreNotRun) {
   for (const char* name : {"squeue", "sbatch", "qstat", "qsub"}) programs_.Install(name, "/usr/bin");
-  EXPECT_EQ(Detect().scheduler, Scheduler::kLocal);
+  EXPECT_EQ(Detect().scheduler, SchedulerKind::kLocal);
   EXPECT_TRUE(programs_.lines().empty());
   SetFile("/etc/slurm/slurm.conf", "ClusterName=lab\n");
   programs_.Answer("squeue", "");
-  EXPECT_EQ(Detect().scheduler, Scheduler::kSlurm);
+  EXPECT_EQ(Detect().scheduler, SchedulerKind::kSlurm);
 }
 
 // ---- PBS
@@ -271,7 +271,7 @@ TEST_F(DetectTest, ALivePbsJobIsReadFromItsNodeFile) {
       {"PBS_JOBID=0.ml1", "PBS_NODEFILE=/spool/aux/0.ml1", "SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=x"});
   SetFile("/spool/aux/0.ml1", "n1\nn1\nn2\nn2\n");
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kPbs) << "PBS comes before Slurm";
+  EXPECT_EQ(found.scheduler, SchedulerKind::kPbs) << "PBS comes before Slurm";
   EXPECT_EQ(found.job_id, "0.ml1");
   EXPECT_EQ(found.hosts, (Hosts{{"n1", 2, 0}, {"n2", 2, 0}})) << "four lines are two hosts";
   EXPECT_EQ(found.reasons.hosts, "PBS_NODEFILE");
@@ -291,7 +291,7 @@ TEST_F(DetectTest, OneLinePerHostSaysNothingAboutSlots) {
 TEST_F(DetectTest, APbsJobIdThatWasLeftOverIsAWarning) {
   variables_ = Variables({"PBS_JOBID=0.ml1", "PBS_NODEFILE=/spool/aux/0.ml1"});
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kLocal);
+  EXPECT_EQ(found.scheduler, SchedulerKind::kLocal);
   ASSERT_EQ(found.warnings.size(), 1u);
   EXPECT_TRUE(found.warnings[0].starts_with("PBS_JOBID names job 0.ml1, but its node file cannot be read: "))
       << found.warnings[0];
@@ -309,7 +309,7 @@ TEST_F(DetectTest, ASecondShellOnAHostFindsItsPbsJobAndWritesANodeFile) {
   host_ = "ml2.example.org";
   programs_.Answer("qstat -f -F json", QstatSampleFor("alice"));
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kPbs);
+  EXPECT_EQ(found.scheduler, SchedulerKind::kPbs);
   EXPECT_EQ(found.job_id, "0.ml1");
   EXPECT_EQ(found.reasons.job_id, "qstat: job 0.ml1 runs on this host");
   EXPECT_EQ(found.hosts, (Hosts{{"ml1", 2, 0}, {"ml2", 2, 0}, {"ml3", 2, 0}}));
@@ -381,7 +381,7 @@ TEST_F(DetectTest, CutOffOrBinaryAnswersOfQstatAreWarnings) {
 TEST_F(DetectTest, AQstatThatHangsIsAWarning) {
   programs_.Hang("qstat");
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kLocal);
+  EXPECT_EQ(found.scheduler, SchedulerKind::kLocal);
   EXPECT_EQ(found.warnings,
             std::vector<std::string>{"cannot ask PBS for your jobs: 'qstat' did not end in time"});
 }
@@ -390,7 +390,7 @@ TEST_F(DetectTest, AReachableQsubIsPbsWithoutAJob) {
   programs_.Answer("qstat -f -F json", "");
   programs_.Install("qsub");
   const Allocation found = Detect();
-  EXPECT_EQ(found.scheduler, Scheduler::kPbs);
+  EXPECT_EQ(found.scheduler, SchedulerKind::kPbs);
   EXPECT_FALSE(found.in_job);
 }
 
@@ -400,7 +400,7 @@ TEST_F(DetectTest, AnMpiAroundUsIsSeen) {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PALS_RANKID", "PMI_RANK", "PMIX_RANK"}) {
     variables_ = Variables({StrCat(name, "=1")});
     const Allocation found = Detect();
-    EXPECT_EQ(found.scheduler, Scheduler::kMpi) << name;
+    EXPECT_EQ(found.scheduler, SchedulerKind::kMpi) << name;
     EXPECT_EQ(found.reasons.scheduler, name);
     EXPECT_EQ(found.started_by, name);
     EXPECT_EQ(found.hosts.size(), 1u);

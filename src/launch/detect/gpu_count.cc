@@ -18,8 +18,8 @@ struct Answer {
 
 // A job's host is like the others of its site; the place where jobs are submitted is not.
 bool SiteSpeaksOfUs(const Allocation& allocation) {
-  return allocation.in_job || allocation.scheduler == Scheduler::kLocal ||
-         allocation.scheduler == Scheduler::kMpi;
+  return allocation.in_job || allocation.scheduler == SchedulerKind::kLocal ||
+         allocation.scheduler == SchedulerKind::kMpi;
 }
 
 void LimitToVisible(const Variables& variables, bool counted, Answer* answer) {
@@ -50,7 +50,7 @@ Answer OfDrivers(const DetectInputs& inputs, bool site, Allocation* allocation) 
 
 Answer OfThisHost(const DetectInputs& inputs, Allocation* allocation) {
   const bool ours = SiteSpeaksOfUs(*allocation);
-  if (inputs.declared_gpus >= 0 && allocation->scheduler == Scheduler::kLocal) {
+  if (inputs.declared_gpus >= 0 && allocation->scheduler == SchedulerKind::kLocal) {
     return {inputs.declared_gpus, "overcap.yaml", inputs.declared_gpu_type, "overcap.yaml"};
   }
   return OfDrivers(inputs, ours && inputs.site_gpus >= 0, allocation);

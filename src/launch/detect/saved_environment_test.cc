@@ -10,7 +10,7 @@ namespace {
 
 Allocation SlurmJob(const std::string& id) {
   Allocation allocation;
-  allocation.scheduler = Scheduler::kSlurm;
+  allocation.scheduler = SchedulerKind::kSlurm;
   allocation.in_job = true;
   allocation.job_id = id;
   allocation.hosts = {{"n1", 0, 2}, {"n2", 0, 4}};
