@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::string_view kNewPrefix = ".new-";
 constexpr int64_t kKeepNewS = 600, kKeepS = 7 * 86400;
+constexpr useconds_t kSharingUs = 1000;
 
 tl::unexpected<Error> Errno(std::string_view what, const std::string& path) {
   return Fail(ErrnoError(errno, StrCat("cannot ", what, " '", path, "'")));
@@ -158,6 +159,11 @@ Result<Fd> MirrorFolder::OpenLock(const std::string& name) const {
   for (int tries = 0; tries < 100; ++tries) {
     Fd fd = OpenAt(fd_.Get(), name, O_RDWR);
     if (fd) return fd;
+    if (errno == EACCES && shared_ && faccessat(fd_.Get(), ".", W_OK, AT_EACCESS) == 0) {
+      usleep(kSharingUs);  // somebody has just made it and not shared it yet
+      errno = EACCES;
+      continue;
+    }
     if (errno != ENOENT) break;
     fd = OpenAt(fd_.Get(), name, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (!fd && errno == EEXIST) continue;
