@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <sys/mman.h>
 #include <unordered_set>
 
 #include "base/text.h"
@@ -11,11 +10,13 @@
 #include "clusters/slurm/slurm_jobs.h"
 #include "model/job_id.h"
 #include "model/job_ref.h"
+#include "sys/large_heap.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
 namespace {
 
+constexpr size_t kListBytes = 32 << 20;  // the text of a long queue, and what is made of it
 constexpr size_t kEndedShown = 20;
 constexpr size_t kMostCompared = 200;
 constexpr size_t kWaitingRead = 50;  // so many jobs that wait are read from their folders for a table
@@ -109,14 +110,6 @@ class RowReader {
   std::string_view raw_state_, raw_reason_;
   SlurmState state_;
 };
-
-// Ten thousand records are ten megabytes: touching them page by page takes longer than filling them.
-void PreferLargePages(void* data, size_t bytes) {
-  constexpr uintptr_t kLarge = 2 << 20;
-  const uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + kLarge - 1) & ~(kLarge - 1);
-  const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + bytes) & ~(kLarge - 1);
-  if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-}
 
 bool Waits(JobState state) {
   return state == JobState::kQueued || state == JobState::kHeld;
@@ -223,6 +216,7 @@ void SlurmJobs::SortRows(const JobFilter& filter, ListWork* work) {
 }
 
 Result<std::vector<JobRecord>> SlurmJobs::List(const JobFilter& filter) {
+  if (!queue_.known()) ExpectLargeHeap(kListBytes);
   const auto fresh = queue_.Refresh(kWatchAgeUs);
   ListWork work;
   SortRows(filter, &work);
@@ -238,7 +232,6 @@ Result<std::vector<JobRecord>> SlurmJobs::List(const JobFilter& filter) {
       [](const ListWork::Taken& a, const ListWork::Taken& b) { return a.submitted_us < b.submitted_us; });
   std::vector<JobRecord> records;
   records.reserve(work.taken.size() + work.arrays.size() + work.read.size());
-  PreferLargePages(records.data(), records.capacity() * sizeof(JobRecord));
   for (const ListWork::Taken& job : work.taken) reader.Read(*job.row, job.id, &records.emplace_back());
   for (const auto& [id, rows] : work.arrays) {
     if (auto record = ArrayRow(std::string(id), rows)) records.push_back(*std::move(record));

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace overcap {
+
+// The heap of this process is about to take many small things, `bytes` in all: it grows once, in large pages
+// where the machine has them, since touching so much page by page takes longer than filling it. Best effort;
+// never shrinks again.
+void ExpectLargeHeap(size_t bytes);
+
+}  // namespace overcap
