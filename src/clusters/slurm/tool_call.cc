@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kMaxErr = 64 << 10;
 constexpr size_t kChunk = 64 << 10;
 constexpr int kPipeBytes = 1 << 20;
+constexpr size_t kLongAnswer = 256 << 10;
+constexpr useconds_t kLongPauseUs = 1000;
 
 using Time = std::chrono::steady_clock::time_point;
 
@@ -54,7 +56,10 @@ bool ReadBoth(int out_fd, int err_fd, Time deadline, size_t max_out, ToolAnswer*
   pollfd fds[2] = {{out_fd, POLLIN, 0}, {err_fd, POLLIN, 0}};
   while (fds[0].fd >= 0 || fds[1].fd >= 0) {
     if (!Wait(fds, 2, deadline)) return false;
+    const size_t before = answer->out.size();
     if (fds[0].revents != 0 && !ReadMore(out_fd, &answer->out)) fds[0].fd = -1;
+    // Long lists come in small pieces: to be woken for each would hold their writer up.
+    if (before > kLongAnswer && answer->out.size() - before < kChunk && fds[0].fd >= 0) usleep(kLongPauseUs);
     if (fds[1].revents != 0 && !ReadMore(err_fd, &answer->err)) fds[1].fd = -1;
     if (answer->out.size() > max_out) return false;
     answer->err.resize(std::min(answer->err.size(), kMaxErr));
