@@ -6,7 +6,8 @@
 namespace overcap::cli {
 namespace {
 
-// clang-format off: one line each
+// One line each.
+// clang-format off
 constexpr const Command* kCommands[] = {
     &kSubmit,
     &kLaunch,

@@ -71,8 +71,9 @@ class Controller(FaultsRig):
         self.assertEqual(self.lines("ran"), [runs])
         self.until(lambda: self.job(waits)["state"] in ("held", "cancelled"), "the controller's own word again")
         if self.job(waits)["state"] == "held":
+            # Nobody could tell Slurm, but somebody wanted it to end: it runs nothing.
             self.ok("release", waits)
-            self.ok("wait", waits)
+            self.assertEqual(self.overcap("wait", waits, deadline=60).status, 130)
 
     def test_a_controller_that_never_answered(self):
         """Nothing is known yet: that is said, and no empty list."""
