@@ -35,4 +35,5 @@ def add_users(machines, folder, users):
 def as_user(folder, user, argv, environment):
     """(argv, environment) that run argv as somebody of the cluster."""
     become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--inh-caps=-all"]
-    return [*become, *argv], {**environment, "USER": user, "LOGNAME": user, "HOME": f"{folder}/home/{user}"}
+    own = {"USER": user, "LOGNAME": user, "HOME": f"{folder}/home/{user}", "TMPDIR": "/tmp"}  # that of the tests is not theirs
+    return [*become, *argv], {**environment, **own}
