@@ -5,7 +5,7 @@
 
 #include "agent/attempt_run.h"
 #include "agent/slot_claim.h"
-#include "agent/slurm_agent.h"
+#include "agent/slurm/slurm_agent.h"
 #include "base/text.h"
 
 namespace overcap {

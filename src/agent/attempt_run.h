@@ -11,7 +11,7 @@
 #include "agent/options.h"
 #include "agent/ranks.h"
 #include "agent/report_file.h"
-#include "agent/srun_ranks.h"
+#include "agent/slurm/srun_ranks.h"
 #include "base/result.h"
 #include "model/job_spec.h"
 #include "sys/clock.h"

@@ -5,10 +5,6 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
-    {"--node", "-w", "NODE", "on this node of the job; its first one by default"},
-};
-
 Result<int> Run(World& world, const Args& args) {
   OC_TRY(words, ReadBesideWords(args));
   if (words.command.empty())
@@ -22,7 +18,7 @@ constinit const Command kExec = {
     .name = "exec",
     .summary = "run a command beside a running job, with its folder, environment and GPUs",
     .usage = "JOB [-w NODE] -- CMD...",
-    .flags = kFlags,
+    .flags = kBesideFlags,
     .min_words = 2,
     .takes_command = true,
     .run = Run,

@@ -33,6 +33,9 @@ struct BesideWords {
   std::string node;
   std::vector<std::string> command;
 };
+inline constexpr Flag kBesideFlags[] = {
+    {"--node", "-w", "NODE", "on this node of the job; its first one by default"},
+};
 Result<BesideWords> ReadBesideWords(const Args& args);
 
 // Runs the command (empty: a shell) beside the job; becomes it where it can.

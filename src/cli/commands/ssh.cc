@@ -5,10 +5,6 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
-    {"--node", "-w", "NODE", "on this node of the job; its first one by default"},
-};
-
 Result<int> Run(World& world, const Args& args) {
   OC_TRY(words, ReadBesideWords(args));
   return RunBeside(world, words);
@@ -20,7 +16,7 @@ constinit const Command kSsh = {
     .name = "ssh",
     .summary = "a shell inside a running job or allocation",
     .usage = "JOB|NAME [-w NODE] [CMD...]",
-    .flags = kFlags,
+    .flags = kBesideFlags,
     .min_words = 1,
     .takes_command = true,
     .run = Run,

@@ -22,8 +22,6 @@ std::string_view KindName(MirrorKind kind) {
       return "queue";
     case MirrorKind::kNodes:
       return "nodes";
-    case MirrorKind::kAccounting:
-      return "accounting";
     case MirrorKind::kPartitions:
       return "partitions";
     case MirrorKind::kAssociations:

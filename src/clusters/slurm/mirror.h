@@ -23,7 +23,7 @@
 
 namespace overcap {
 
-enum class MirrorKind { kQueue, kNodes, kAccounting, kPartitions, kAssociations, kQos, kUsers, kConfig };
+enum class MirrorKind { kQueue, kNodes, kPartitions, kAssociations, kQos, kUsers, kConfig };
 
 // How one kind is asked for.
 struct MirrorSource {

@@ -143,7 +143,7 @@ TEST(Mirror, KindsAndClustersAndColumnsDoNotMeet) {
   };
   Mirror newer(world.Seams(), world.options, sources);
   EXPECT_EQ(World::Told(newer.Read(MirrorKind::kQueue, 0)), "queue 4");
-  EXPECT_EQ(newer.Read(MirrorKind::kAccounting, 0).error().code, ErrorCode::kInternal);
+  EXPECT_EQ(newer.Read(MirrorKind::kConfig, 0).error().code, ErrorCode::kInternal);
 }
 
 TEST(Mirror, WithoutAnAnswerTheLastKnownOneIsGivenWithItsAgeAndTheError) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/srun_ranks.h"
+#include "agent/slurm/srun_ranks.h"
 
 #include <algorithm>
 #include <cerrno>

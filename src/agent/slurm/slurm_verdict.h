@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/slurm_facts.h"
+#include "agent/slurm/slurm_facts.h"
 #include "model/agent_report.h"
 #include "model/job_spec.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/slurm_watch.h"
+#include "agent/slurm/slurm_watch.h"
 
 #include <algorithm>
 #include <csignal>

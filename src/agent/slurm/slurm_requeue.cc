@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/slurm_requeue.h"
+#include "agent/slurm/slurm_requeue.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/slurm_facts.h"
+#include "agent/slurm/slurm_facts.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agent under Slurm, with Slurm's variables and without a Slurm.
-#include "agent/slurm_agent.h"
+#include "agent/slurm/slurm_agent.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/slurm_verdict.h"
+#include "agent/slurm/slurm_verdict.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/slurm_agent.h"
+#include "agent/slurm/slurm_agent.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -7,11 +7,11 @@
 #include "agent/agent.h"
 #include "agent/attempt_run.h"
 #include "agent/slot_claim.h"
-#include "agent/slurm_handle.h"
-#include "agent/slurm_requeue.h"
-#include "agent/slurm_start.h"
-#include "agent/slurm_verdict.h"
-#include "agent/slurm_watch.h"
+#include "agent/slurm/slurm_handle.h"
+#include "agent/slurm/slurm_requeue.h"
+#include "agent/slurm/slurm_start.h"
+#include "agent/slurm/slurm_verdict.h"
+#include "agent/slurm/slurm_watch.h"
 #include "base/text.h"
 #include "model/agent_report.h"
 #include "sys/own_program.h"
