@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache that makes a capture of an unchanged folder cheap (docs/formats/snapshot.md).
+// The cache that makes a capture of an unchanged folder cheap (docs/formats/code-store.md).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The content-addressed store of one user (docs/formats/snapshot.md). Captures go in through
+// The content-addressed store of one user (docs/formats/code-store.md). Captures go in through
 // snapshot/capture.h and come out through snapshot/materialise.h. Any number of processes may use one store
 // at the same time.
 #pragma once

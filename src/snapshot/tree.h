@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The listing of a folder (docs/formats/snapshot.md).
+// The listing of a folder (docs/formats/code-store.md).
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ TreeEntry Sub(const std::string& path) {
   return TreeEntry{path, EntryKind::kFolder, 0, {}};
 }
 
-// The test vector of docs/formats/snapshot.md.
+// The test vector of docs/formats/code-store.md.
 std::vector<TreeEntry> Vector() {
   return {Leaf(EntryKind::kFile, "a b", "hello\n"), Sub("bin"), Leaf(EntryKind::kExecutable, "bin/run", ""),
           Leaf(EntryKind::kLink, "bin-link", "bin/run"), Sub("empty")};

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees as pages and nodes (docs/formats/snapshot.md, "Trees"). Pure but for the functions given.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "snapshot/format/content_map.h"
+#include "snapshot/format/entry.h"
+
+namespace overcap {
+
+// '/' below every other byte: the order of a tree. PathBefore of snapshot/tree.h is the same.
+
+struct TreeTotals {
+  int64_t entries = 0;
+  int64_t files = 0;  // hard links not counted twice
+  int64_t bytes = 0;
+};
+
+// Entries in order -> pages, through `put`. Finish() once: the id of the tree.
+class TreeBuilder {
+ public:
+  explicit TreeBuilder(PutMeta put);
+  ~TreeBuilder();
+  Result<void> Add(const SnapshotEntry& entry);
+  Result<Digest> Finish();
+  const TreeTotals& totals() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Entries of a tree in order, checked: kCorrupt as soon as the order or a path is not allowed.
+class TreeReader {
+ public:
+  TreeReader(const Digest& tree, GetMeta get);
+  ~TreeReader();
+  // Goes to the first entry that is not before `path`; pages between are not read.
+  Result<void> Seek(std::string_view path);
+  // nullptr after the last; valid until the next call.
+  Result<const SnapshotEntry*> Next();
+  Result<TreeTotals> Totals();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The entry of that path, or nullopt; reads one page per level.
+Result<std::optional<SnapshotEntry>> FindEntry(const Digest& tree, std::string_view path, const GetMeta& get);
+
+struct EntryChange {
+  const SnapshotEntry* before = nullptr;  // nullptr: added
+  const SnapshotEntry* after = nullptr;   // nullptr: removed
+};
+// In order; pages that both have are not read. Stops with the callback's error.
+Result<void> DiffTrees(const Digest& before, const Digest& after, const GetMeta& get,
+                       const std::function<Result<void>(const EntryChange&)>& on_change);
+
+// Every id of a chunk that the tree needs: pages, nodes, maps and data. A page that was visited for an
+// earlier tree
+// (`seen` says false) is not gone into again.
+struct TreeVisitor {
+  std::function<bool(const Digest& meta)> enter_meta;  // pages, nodes and maps; false: known already
+  std::function<void(const Digest& data)> on_data;
+};
+Result<void> VisitTree(const Digest& tree, const GetMeta& get, const TreeVisitor& visitor);
+
+}  // namespace overcap
