@@ -57,8 +57,11 @@ class Repository {
   Result<NamedSnapshot> PutSnapshot(const SnapshotRecord& record) const;
   Result<void> Forget(const NamedSnapshot& snapshot) const;  // only the snapshot; prune frees the space
 
-  // Sealed when the repository is. `kind` is "index" or "snapshots".
-  Result<void> PutSealed(std::string_view kind, const std::string& key, std::string_view plain) const;
+  // Objects that are named by what they hold; sealed when the repository is. `kind` is "index" or
+  // "snapshots". The object's key is `key_begin` ("index/") and the id that comes back, the SHA-256 of the
+  // stored bytes.
+  Result<Digest> PutSealed(std::string_view kind, const std::string& key_begin, std::string_view plain) const;
+  // kCorrupt when the bytes are not those that the key names.
   Result<std::string> GetSealed(std::string_view kind, const std::string& key) const;
 
  private:
