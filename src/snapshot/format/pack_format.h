@@ -37,7 +37,7 @@ constexpr size_t kPackTailSize = 12;
 struct PackHead {
   ChunkKind kind = ChunkKind::kData;
   bool encrypted = false;
-  std::array<uint8_t, 32> salt{};
+  std::array<uint8_t, 32> salt{};  // random also when plain: no two packs have the same id
 
   std::string Encode() const;  // kPackHeadSize bytes
   static Result<PackHead> Decode(std::string_view bytes);
@@ -55,8 +55,9 @@ Digest PackId(std::string_view head, std::string_view stored_footer);
 
 struct IndexedPack {
   Digest id;
+  ChunkKind kind = ChunkKind::kData;
   int64_t size = 0;                // of the pack in the store
-  int64_t stored_footer_size = 0;  // so that the kind and size of the rest are known
+  int64_t stored_footer_size = 0;  // as it is in the pack
   std::string footer;              // in the plain
 };
 
