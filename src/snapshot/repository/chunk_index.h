@@ -21,6 +21,7 @@ namespace overcap {
 struct ChunkPlace {
   uint32_t pack = 0;    // number in ChunkIndex
   uint32_t block = 0;   // number in the pack
+  uint32_t chunk = 0;   // number in the block, as WantedBlock names it
   uint32_t offset = 0;  // in the raw block
   uint32_t size = 0;
 };
