@@ -56,6 +56,9 @@ class ChunkWriter {
   };
   std::unique_ptr<Lane> NewLane();
 
+  // Whether the repository has the chunk in a pack that stays; it then counts as relied on. For contents that
+  // a backup knows from its cache and has not read. From any thread.
+  Result<bool> Has(const Digest& id);
   // Meta chunks of this repository, those of this writer included also before they are put.
   Result<std::string> GetMeta(const Digest& id);
 
