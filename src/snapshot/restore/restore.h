@@ -20,11 +20,12 @@ struct RestoreProgress {
 
 struct RestoreRequest {
   Digest tree;
-  std::string target;              // absolute; made if missing
-  std::vector<std::string> paths;  // only these and what is below; empty: all
-  bool remove_extra = false;       // what the snapshot does not have goes (only with all paths)
-  bool owners = false;             // set uid and gid too; needs root
-  std::string seen_file;           // local cache: read to know what is there, written at the end; "": none
+  std::string target;                // absolute; made if missing
+  std::vector<std::string> paths;    // only these and what is below; empty: all
+  bool remove_extra = false;         // what the snapshot does not have goes (only with all paths)
+  std::vector<std::string> exclude;  // as in BackupRequest: what matches is not removed as extra
+  bool owners = false;               // set uid and gid too; needs root
+  std::string seen_file;             // local cache: read to know what is there, written at the end; "": none
   std::string keep_name = ".overcap";  // an entry of the target that is never touched or looked at
   int threads = 0;
   std::function<void(const RestoreProgress&)> progress;  // from any thread, 10 a second at most
@@ -61,8 +62,10 @@ struct CompareRequest {
   std::string folder;
   std::string seen_file;  // "": every file is read
   std::string keep_name = ".overcap";
-  bool read_all = false;  // hash every file, whatever stamps say
-  int64_t most = 1000;    // differences that are kept
+  std::vector<std::string> exclude;  // as in BackupRequest: what matches and is only in the folder is no
+                                     // difference
+  bool read_all = false;             // hash every file, whatever stamps say
+  int64_t most = 1000;               // differences that are kept
 };
 struct CompareReport {
   std::vector<FolderDifference> differences;
