@@ -2,6 +2,7 @@
 // The bytes of packs and indexes (docs/formats/snapshot.md). Pure; parsers take any bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
