@@ -31,8 +31,9 @@ enum class PutMode {
   kCreate,   // kConflict when the key is there: exactly one of several writers wins
 };
 
-// Keys are relative paths of `a-z A-Z 0-9 . _ -` parts, none of them empty or beginning with '.', 900 bytes
-// at most (ValidKey). Every function may be called from several threads at once; all others see an object at
+// Keys are relative paths of `a-z A-Z 0-9 . _ -` parts, none of them empty, beginning with '.' or longer than
+// 255 bytes, 900 bytes in all at most (ValidKey). Callers see to it that no key is the folder of another ("a"
+// and "a/b"). Every function may be called from several threads at once; all others see an object at
 // once, whole or not at all. Errors: kUsage a bad key, kNotFound, kDenied, kUnavailable (full, unreachable;
 // may be tried again), kConflict, kCorrupt.
 class Store {
@@ -47,14 +48,17 @@ class Store {
                            PutMode mode) = 0;
   // Bytes [offset, offset + limit); fewer at its end.
   virtual Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const = 0;
+  // The same into memory that the caller keeps from one to the next; what `out` holds after an error is open.
+  virtual Result<void> GetInto(const std::string& key, int64_t offset, int64_t limit, std::string* out) const;
   virtual Result<StoredObjectInfo> Stat(const std::string& key) const = 0;
   // Keys that begin with `prefix` (which may end in the middle of a name), in byte order, some thousand at
   // once; `next` as the page before said, "" at first. What is put or removed meanwhile may or may not be
   // seen.
   virtual Result<StorePage> List(const std::string& prefix, const std::string& next) const = 0;
-  // Fine when it is gone.
+  // Fine when it is gone. A power cut soon after may bring it back.
   virtual Result<void> Remove(const std::string& key) = 0;
-  // Removes what crashed writers left behind (temporary files) that is older than this.
+  // Removes what crashed writers left behind (temporary files) and that has reached this age by the store's
+  // own clock; how many there were.
   virtual Result<int64_t> CleanUp(int64_t older_than_us) = 0;
   // For messages: "/nfs/lab/store", "s3://bucket/prefix".
   virtual std::string Location() const = 0;
@@ -66,7 +70,14 @@ class Store {
   Result<std::vector<StoredObjectInfo>> ListAll(const std::string& prefix) const;
 };
 
+constexpr size_t kLongestKey = 900, kLongestKeyPart = 255;
+
 // kUsage, naming the key, unless it is one.
 Result<void> ValidKey(std::string_view key);
+// For stores: whether it is one part of a key; kUsage unless a key can begin so, or unless List gave `next`.
+bool IsKeyPart(std::string_view part);
+Result<void> ValidListing(std::string_view prefix, std::string_view next);
+// kUsage for negative numbers.
+Result<void> ValidRange(std::string_view key, int64_t offset, int64_t limit);
 
 }  // namespace overcap

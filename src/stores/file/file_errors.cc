@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stores/file/file_errors.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+ErrorCode CodeOf(int error_number) {
+  switch (error_number) {
+    case ENOENT:
+      return ErrorCode::kNotFound;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ENOTSUP:
+      return ErrorCode::kDenied;
+    case EEXIST:
+    case EISDIR:
+    case ENOTDIR:
+    case ENOTEMPTY:
+      return ErrorCode::kConflict;
+    case ENAMETOOLONG:
+    case ELOOP:
+      return ErrorCode::kUsage;
+    default:
+      return ErrorCode::kUnavailable;  // full, unreachable, too many open files, a disk that fails
+  }
+}
+
+std::string HintOf(int error_number, const std::string& location) {
+  const std::string shown = ShellQuote(location);
+  switch (error_number) {
+    case EACCES:
+    case EPERM:
+      return StrCat("see who owns it with 'ls -ld ", shown, "' and ask for access, or use another store");
+    case EROFS:
+      return StrCat("the file system of ", shown,
+                    " is mounted read-only: use another store, or ask who runs it");
+    case ENOTSUP:
+      return StrCat("the file system of ", shown,
+                    " has neither links nor safe renames: use a store on another one");
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return StrCat("free some space there (see 'df -h ", shown, "' and 'quota'), then try again");
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      return "close other programs, then try again";
+    case EISDIR:
+    case ENOTDIR:
+    case ENOTEMPTY:
+      return StrCat("something else was put into ", shown, ": use a folder of its own for the store");
+    case EIO:
+    case ESTALE:
+    case ETIMEDOUT:
+    case ENOTCONN:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+      return StrCat("see whether the disk or file server of ", shown, " is well, then try again");
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+Error FileStoreError(int error_number, std::string_view what, const std::string& key,
+                     const std::string& location) {
+  const std::string object = key.empty() ? "" : StrCat(Quoted(key, 200), " in ");
+  return Error{
+      CodeOf(error_number),
+      StrCat("cannot ", what, " ", object, "store ", Quoted(location, 500), ": ", strerror(error_number)),
+      HintOf(error_number, location)};
+}
+
+}  // namespace overcap

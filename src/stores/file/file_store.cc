@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stores/file/file_store.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "stores/file/file_errors.h"
+#include "stores/file/folder_keys.h"
+
+namespace overcap {
+namespace {
+
+constexpr size_t kPageSize = 4096;
+constexpr int kStaleTries = 3;
+
+Fd OpenFolder(const std::string& folder) {
+  return OpenBelow(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
+}
+
+// mkdir -p, each new name durable. What is there already may be of others: it is not touched.
+int MakeFolderAt(const std::string& folder) {
+  size_t end = folder.size();
+  Fd above;
+  while (!above && end > 0) {
+    end = folder.rfind('/', end - 1);
+    above = OpenBelow(AT_FDCWD, folder.substr(0, std::max<size_t>(end, 1)), O_PATH | O_DIRECTORY);
+    if (!above && errno != ENOENT) return errno;
+  }
+  if (!above) return errno;
+  return MakeFoldersBelow(above.Get(), folder.substr(end + 1) + "/", nullptr);
+}
+
+std::string WithoutEndSlashes(std::string folder) {
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  return folder;
+}
+
+// All of [offset, offset + out->size()) or an errno; `out` gets shorter when the file is.
+int ReadAt(int fd, int64_t offset, std::string* out) {
+  size_t filled = 0;
+  while (filled < out->size()) {
+    const ssize_t n =
+        pread(fd, out->data() + filled, out->size() - filled, offset + static_cast<int64_t>(filled));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    if (n == 0) break;
+    filled += static_cast<size_t>(n);
+  }
+  out->resize(filled);
+  return 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileStore>> FileStore::Open(const std::string& folder, bool create, FilePutHook hook) {
+  const std::string clean = WithoutEndSlashes(folder);
+  if (!clean.starts_with('/'))
+    return Fail(ErrorCode::kUsage, StrCat(Quoted(folder, 200), " is not an absolute path"));
+  auto root = std::make_shared<Fd>(OpenFolder(clean));
+  if (!*root && errno == ENOENT && create) {
+    if (const int error = MakeFolderAt(clean); error != 0)
+      return Fail(FileStoreError(error, "make", "", clean));
+    *root = OpenFolder(clean);
+  }
+  if (*root) return std::unique_ptr<FileStore>(new FileStore(clean, std::move(root), std::move(hook)));
+  if (errno == ENOENT) return Fail(ErrorCode::kNotFound, StrCat("there is no folder ", Quoted(clean, 500)));
+  if (errno == ENOTDIR) return Fail(ErrorCode::kUsage, StrCat(Quoted(clean, 500), " is not a folder"));
+  return Fail(FileStoreError(errno, "open", "", clean));
+}
+
+std::shared_ptr<const Fd> FileStore::Root() const {
+  const std::lock_guard lock(mutex_);
+  return root_;
+}
+
+int FileStore::WithRoot(const std::function<int(int root)>& act) const {
+  int error = 0;
+  for (int i = 0; i < kStaleTries; ++i) {
+    error = act(Root()->Get());
+    if (error != ESTALE) return error;
+    auto again = std::make_shared<Fd>(OpenFolder(folder_));
+    const std::lock_guard lock(mutex_);
+    if (*again) root_ = std::move(again);
+  }
+  return error;
+}
+
+Result<void> FileStore::Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) {
+  OC_TRY_VOID(ValidKey(key));
+  const int error = WithRoot([&](int root) { return PutObjectFile(root, key, pieces, mode, hook_); });
+  if (error == 0) return {};
+  if (error == EEXIST && mode == PutMode::kCreate)
+    return Fail(ErrorCode::kConflict,
+                StrCat("there is a ", Quoted(key, 200), " in store ", Quoted(folder_, 500), " already"));
+  return Fail(FileStoreError(error, "write", key, folder_));
+}
+
+// Objects are opened even to be looked at: over NFS an open asks the server, a stat may not. Neither may an
+// open after a failed one, but for the folder: it is opened before "not there" is believed.
+int FileStore::OpenObject(const std::string& key, Fd* fd, int64_t* size, int64_t* modified_us) const {
+  return WithRoot([&](int root) {
+    *fd = OpenBelow(root, key, O_RDONLY | O_NONBLOCK);
+    if (!*fd && errno == ENOENT) {
+      const std::string folder = key.substr(0, key.rfind('/') + 1);
+      if (!OpenBelow(root, folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY)) return ENOENT;
+      *fd = OpenBelow(root, key, O_RDONLY | O_NONBLOCK);
+    }
+    struct stat info {};
+    if (!*fd || fstat(fd->Get(), &info) != 0) return errno == ENOTDIR ? ENOENT : errno;
+    if (!S_ISREG(info.st_mode)) return ENOENT;
+    *size = info.st_size;
+    *modified_us = static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000 + info.st_mtim.tv_nsec / 1000;
+    return 0;
+  });
+}
+
+tl::unexpected<Error> FileStore::CannotRead(int error, const std::string& key) const {
+  if (error == ENOENT)
+    return Fail(ErrorCode::kNotFound,
+                StrCat("there is no ", Quoted(key, 200), " in store ", Quoted(folder_, 500)));
+  return Fail(FileStoreError(error, "read", key, folder_));
+}
+
+Result<void> FileStore::GetInto(const std::string& key, int64_t offset, int64_t limit,
+                                std::string* out) const {
+  OC_TRY_VOID(ValidKey(key));
+  OC_TRY_VOID(ValidRange(key, offset, limit));
+  Fd fd;
+  int64_t size = 0, modified_us = 0;
+  if (const int error = OpenObject(key, &fd, &size, &modified_us); error != 0) return CannotRead(error, key);
+  out->resize(static_cast<size_t>(std::clamp<int64_t>(size - offset, 0, limit)));
+  const int error = ReadAt(fd.Get(), offset, out);
+  // A bad sector is the matter of this object alone: others can still be read.
+  if (error == EIO)
+    return Fail(ErrorCode::kCorrupt, FileStoreError(error, "read", key, folder_).message,
+                "see whether the disk is well ('dmesg'), then try again");
+  if (error != 0) return CannotRead(error, key);
+  return {};
+}
+
+Result<std::string> FileStore::Get(const std::string& key, int64_t offset, int64_t limit) const {
+  std::string bytes;
+  OC_TRY_VOID(GetInto(key, offset, limit, &bytes));
+  return bytes;
+}
+
+Result<StoredObjectInfo> FileStore::Stat(const std::string& key) const {
+  OC_TRY_VOID(ValidKey(key));
+  Fd fd;
+  StoredObjectInfo info{key, 0, 0};
+  if (const int error = OpenObject(key, &fd, &info.size, &info.modified_us); error != 0)
+    return CannotRead(error, key);
+  return info;
+}
+
+Result<StorePage> FileStore::List(const std::string& prefix, const std::string& next) const {
+  OC_TRY_VOID(ValidListing(prefix, next));
+  StorePage page;
+  std::string failed;
+  const int error = WithRoot([&](int root) {
+    page = {};
+    return ListFolderKeys(root, prefix, next, kPageSize, &page, &failed);
+  });
+  if (error != 0) return Fail(FileStoreError(error, "list", failed, folder_));
+  return page;
+}
+
+Result<void> FileStore::Remove(const std::string& key) {
+  OC_TRY_VOID(ValidKey(key));
+  const int error = WithRoot([&](int root) { return unlinkat(root, key.c_str(), 0) == 0 ? 0 : errno; });
+  // A folder is no object: there is nothing under this key.
+  if (error == 0 || error == ENOENT || error == ENOTDIR || error == EISDIR) return {};
+  return Fail(FileStoreError(error, "remove", key, folder_));
+}
+
+Result<int64_t> FileStore::CleanUp(int64_t older_than_us) {
+  int64_t removed = 0;
+  std::string failed;
+  const int error = WithRoot([&](int root) {
+    // What the time is says the file system itself: the clock of this host may be another.
+    std::string probe;
+    Fd fd;
+    struct stat now {};
+    if (const int cannot = OpenTemporary(root, "", &probe, &fd); cannot != 0) return cannot;
+    if (fstat(fd.Get(), &now) != 0) return errno;
+    const int64_t oldest =
+        static_cast<int64_t>(now.st_mtim.tv_sec) * 1'000'000 + now.st_mtim.tv_nsec / 1000 - older_than_us;
+    const int stopped = VisitTemporaries(
+        root,
+        [&](const std::string& path, int64_t modified_us) {
+          if (path != probe && modified_us <= oldest && unlinkat(root, path.c_str(), 0) == 0) ++removed;
+        },
+        &failed);
+    unlinkat(root, probe.c_str(), 0);
+    return stopped;
+  });
+  if (error != 0) return Fail(FileStoreError(error, "clean up", failed, folder_));
+  return removed;
+}
+
+}  // namespace overcap

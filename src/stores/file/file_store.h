@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store in a folder, also one that many hosts share over NFS: each object is a file of its own under its
+// key.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "stores/file/object_file.h"
+#include "stores/store.h"
+#include "sys/fd.h"
+
+namespace overcap {
+
+class FileStore : public Store {
+ public:
+  // `folder` is absolute; made (0700) with those above it when `create` is set and it is missing.
+  // kNotFound, kDenied, kUsage when it is not a folder. `hook` is for tests.
+  static Result<std::unique_ptr<FileStore>> Open(const std::string& folder, bool create,
+                                                 FilePutHook hook = nullptr);
+
+  using Store::Get;
+  using Store::Put;
+  Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override;
+  Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const override;
+  Result<void> GetInto(const std::string& key, int64_t offset, int64_t limit,
+                       std::string* out) const override;
+  Result<StoredObjectInfo> Stat(const std::string& key) const override;
+  Result<StorePage> List(const std::string& prefix, const std::string& next) const override;
+  Result<void> Remove(const std::string& key) override;
+  Result<int64_t> CleanUp(int64_t older_than_us) override;
+  std::string Location() const override { return folder_; }
+
+ private:
+  FileStore(std::string folder, std::shared_ptr<const Fd> root, FilePutHook hook)
+      : folder_(std::move(folder)), root_(std::move(root)), hook_(std::move(hook)) {}
+
+  std::shared_ptr<const Fd> Root() const;
+  // Runs `act(root)`, which gives 0 or an errno; again with the folder opened anew when the file server says
+  // ESTALE.
+  int WithRoot(const std::function<int(int root)>& act) const;
+  int OpenObject(const std::string& key, Fd* fd, int64_t* size, int64_t* modified_us) const;
+  tl::unexpected<Error> CannotRead(int error, const std::string& key) const;
+
+  const std::string folder_;
+  mutable std::mutex mutex_;  // guards root_
+  mutable std::shared_ptr<const Fd> root_;
+  const FilePutHook hook_;
+};
+
+}  // namespace overcap

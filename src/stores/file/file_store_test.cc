@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stores/file/file_store.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "stores/testing/store_conformance.h"
+#include "sys/posix_files.h"
+#include "sys/testing/in_child.h"
+#include "sys/testing/temp_folder.h"
+
+namespace overcap {
+namespace {
+
+// Removes its folder when it goes.
+struct TemporaryStore {
+  TempFolder folder;
+  std::unique_ptr<FileStore> store = *FileStore::Open(folder / "store", true);
+};
+
+std::shared_ptr<Store> MakeFile(std::string*) {
+  const auto both = std::make_shared<TemporaryStore>();
+  return std::shared_ptr<Store>(both, both->store.get());
+}
+
+std::shared_ptr<Store> FileAgain(Store& same) {
+  return *FileStore::Open(same.Location(), false);
+}
+
+INSTANTIATE_TEST_SUITE_P(File, StoreConformance, testing::Values(StoreMaker{"file", MakeFile, FileAgain}),
+                         StoreName);
+
+mode_t ModeOf(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 ? info.st_mode & 07777 : 0;
+}
+
+void WriteFile(const std::string& path, std::string_view text) {
+  const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(WriteAll(fd.Get(), text), 0);
+}
+
+class FileStoreTest : public testing::Test {
+ protected:
+  std::string Path(const std::string& key) const { return store_->Location() + "/" + key; }
+
+  TempFolder folder_;
+  std::unique_ptr<FileStore> store_ = *FileStore::Open(folder_ / "deep/store", true);
+};
+
+TEST_F(FileStoreTest, IsForItsOwnerOnly) {
+  umask(0);
+  ASSERT_TRUE(store_->Put("packs/ab/x", "1"));
+  umask(022);
+  EXPECT_EQ(ModeOf(store_->Location()), 0700u);
+  EXPECT_EQ(ModeOf(Path("packs")), 0700u);
+  EXPECT_EQ(ModeOf(Path("packs/ab")), 0700u);
+  EXPECT_EQ(ModeOf(Path("packs/ab/x")), 0600u);
+}
+
+TEST_F(FileStoreTest, AnObjectIsAFileUnderItsKey) {
+  ASSERT_TRUE(store_->Put("packs/ab/x", "12"));
+  EXPECT_EQ(*PosixFiles().Read(Path("packs/ab/x")), "12");
+  EXPECT_EQ(*PosixFiles().List(Path("packs/ab")), std::vector<std::string>{"x"});
+}
+
+TEST_F(FileStoreTest, SaysWhatIsWrongWithTheFolder) {
+  const Result<std::unique_ptr<FileStore>> missing = FileStore::Open(folder_ / "none", false);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(missing.error().message.find(folder_ / "none"), std::string::npos);
+  WriteFile(folder_ / "file", "x");
+  EXPECT_EQ(FileStore::Open(folder_ / "file", true).error().code, ErrorCode::kUsage);
+  EXPECT_EQ(FileStore::Open(folder_ / "file/below", true).error().code, ErrorCode::kUsage);
+  EXPECT_EQ(FileStore::Open("relative", true).error().code, ErrorCode::kUsage);
+}
+
+TEST_F(FileStoreTest, OpensAFolderWithSlashesAtItsEnd) {
+  const auto store = FileStore::Open(folder_ / "other//", true);
+  ASSERT_TRUE(store);
+  EXPECT_EQ((*store)->Location(), folder_ / "other");
+}
+
+TEST_F(FileStoreTest, ListShowsNothingThatIsNoObject) {
+  ASSERT_TRUE(store_->Put("a/b", "1"));
+  WriteFile(Path("a/.overcap-tmp-1"), "half");
+  WriteFile(Path(".nfs000001"), "x");
+  WriteFile(Path("a/name with blanks"), "x");
+  ASSERT_EQ(mkfifo(Path("a/pipe").c_str(), 0600), 0);
+  ASSERT_EQ(mkdir(Path("lost").c_str(), 0700), 0);
+  const auto all = store_->ListAll("");
+  ASSERT_TRUE(all);
+  ASSERT_EQ(all->size(), 1u);
+  EXPECT_EQ((*all)[0].key, "a/b");
+  EXPECT_EQ(store_->Get("a/pipe").error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(FileStoreTest, ListReadsNoFolderOutsideThePrefix) {
+  ASSERT_TRUE(store_->Put("packs/ab/ab1", "1"));
+  ASSERT_TRUE(store_->Put("packs/cd/cd1", "1"));
+  ASSERT_TRUE(store_->Put("index/1", "1"));
+  // Opening these would fail: a loop of links where a folder was.
+  for (const char* key : {"index", "packs/cd"}) {
+    ASSERT_EQ(rename(Path(key).c_str(), (folder_ / StrCat("away", key[0])).c_str()), 0);
+    ASSERT_EQ(symlink(Path(key).c_str(), Path(key).c_str()), 0);
+  }
+  EXPECT_EQ(store_->ListAll("packs/a")->size(), 1u);
+  EXPECT_EQ(store_->ListAll("packs/ab/")->size(), 1u);
+}
+
+TEST_F(FileStoreTest, ListsThousandsPageByPage) {
+  ASSERT_TRUE(store_->Put("k/first", "1"));
+  for (int i = 0; i < 9000; ++i) WriteFile(Path(StrCat("k/", 100'000 + i)), "");
+  std::vector<std::string> keys;
+  std::string next;
+  int pages = 0;
+  do {
+    const Result<StorePage> page = store_->List("k/1", next);
+    ASSERT_TRUE(page);
+    for (const StoredObjectInfo& object : page->objects) keys.push_back(object.key);
+    next = page->next;
+    ++pages;
+  } while (!next.empty());
+  EXPECT_EQ(pages, 3);
+  ASSERT_EQ(keys.size(), 9000u);
+  for (int i = 0; i < 9000; ++i) EXPECT_EQ(keys[i], StrCat("k/", 100'000 + i));
+}
+
+TEST_F(FileStoreTest, AFolderAtTheTopMayStandOnAnotherDisk) {
+  ASSERT_EQ(mkdir((folder_ / "disk").c_str(), 0700), 0);
+  ASSERT_EQ(symlink((folder_ / "disk").c_str(), Path("packs").c_str()), 0);
+  ASSERT_TRUE(store_->Put("packs/ab/ab1", "1"));
+  EXPECT_EQ(*PosixFiles().Read(folder_ / "disk/ab/ab1"), "1");
+  EXPECT_EQ(store_->ListAll("packs/")->size(), 1u);
+}
+
+TEST_F(FileStoreTest, LinksInCirclesEnd) {
+  ASSERT_TRUE(store_->Put("a/b", "1"));
+  ASSERT_EQ(symlink(store_->Location().c_str(), Path("loop").c_str()), 0);
+  ASSERT_EQ(symlink("..", Path("a/up").c_str()), 0);
+  std::vector<std::string> keys;
+  const auto all = store_->ListAll("");
+  ASSERT_TRUE(all);
+  for (const StoredObjectInfo& object : *all) keys.push_back(object.key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"a/b", "loop/a/b"}));
+}
+
+TEST_F(FileStoreTest, CleansUpOldTemporariesOnly) {
+  ASSERT_TRUE(store_->Put("packs/ab/x", "1"));
+  const std::string old = Path("packs/ab/.overcap-tmp-old"), fresh = Path(".overcap-tmp-fresh");
+  WriteFile(old, "half");
+  WriteFile(fresh, "half");
+  const timespec times[2] = {{1'600'000'000, 0}, {1'600'000'000, 0}};
+  ASSERT_EQ(utimensat(AT_FDCWD, old.c_str(), times, 0), 0);
+  EXPECT_EQ(*store_->CleanUp(86'400'000'000), 1);
+  EXPECT_FALSE(PosixFiles().Exists(old));
+  EXPECT_TRUE(PosixFiles().Exists(fresh));
+  EXPECT_EQ(*store_->CleanUp(0), 1);
+  EXPECT_FALSE(PosixFiles().Exists(fresh));
+  EXPECT_EQ(*store_->Get("packs/ab/x"), "1");
+}
+
+TEST_F(FileStoreTest, AFileInTheWayIsAConflict) {
+  ASSERT_TRUE(store_->Put("a", "1"));
+  ASSERT_TRUE(store_->Put("b/c", "1"));
+  EXPECT_EQ(store_->Put("a/b", "2").error().code, ErrorCode::kConflict);
+  EXPECT_EQ(store_->Put("b", "2").error().code, ErrorCode::kConflict);
+  EXPECT_EQ(*store_->Get("a"), "1");
+  EXPECT_EQ(*PosixFiles().List(store_->Location()), (std::vector<std::string>{"a", "b"}));
+}
+
+// What `act` meets as a user who does not own the store and may not write into it.
+std::string AsStranger(const std::function<Result<void>()>& act) {
+  return InChild([&]() -> std::string {
+    if (getuid() == 0 && (setgid(65'534) != 0 || setuid(65'534) != 0)) return "cannot change the user";
+    const Result<void> result = act();
+    return result ? "ok"
+                  : StrCat(ErrorCodeName(result.error().code), ": ", result.error().message, "; ",
+                           result.error().hint);
+  });
+}
+
+TEST_F(FileStoreTest, WhoMayNotWriteIsToldWhereAndWhatToDo) {
+  ASSERT_TRUE(store_->Put("a/b", "1"));
+  for (const char* part : {"", "/a"}) ASSERT_EQ(chmod((store_->Location() + part).c_str(), 0555), 0);
+  for (const std::string& part : {folder_.Path(), folder_ / "deep"}) ASSERT_EQ(chmod(part.c_str(), 0755), 0);
+  const std::string put = AsStranger([&] { return store_->Put("a/c", "2"); });
+  EXPECT_EQ(put.find("denied: cannot write 'a/c' in store '" + store_->Location() + "'"), 0u) << put;
+  EXPECT_NE(put.find("ls -ld"), std::string::npos) << put;
+  EXPECT_EQ(AsStranger([&] { return store_->Put("new/c", "2"); }).find("denied: "), 0u);
+  EXPECT_EQ(AsStranger([&] { return store_->Remove("a/b"); }).find("denied: "), 0u);
+  EXPECT_EQ(*PosixFiles().List(Path("a")), std::vector<std::string>{"b"});
+  for (const char* part : {"", "/a"}) ASSERT_EQ(chmod((store_->Location() + part).c_str(), 0700), 0);
+}
+
+}  // namespace
+}  // namespace overcap

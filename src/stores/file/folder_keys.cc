@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stores/file/folder_keys.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <dirent.h>
+#include <fcntl.h>
+#include <memory>
+#include <sys/stat.h>
+
+#include "stores/file/object_file.h"
+#include "sys/fd.h"
+
+namespace overcap {
+namespace {
+
+int64_t ModifiedUs(const struct stat& info) {
+  return static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000 + info.st_mtim.tv_nsec / 1000;
+}
+
+bool Gone(int error) {
+  return error == ENOENT || error == ENOTDIR || error == ESTALE;
+}
+
+// Calls `visit(name, d_type)` for all names but "." and "..".
+template <typename Visit>
+int ReadNames(int root, const std::string& folder, const Visit& visit) {
+  // Opened anew each time: over NFS this is what makes sure that the names are those of now.
+  Fd fd = OpenBelow(root, folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  if (!fd) return errno;
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(fdopendir(fd.Get()), closedir);
+  if (!names) return errno;
+  fd.Release();
+  for (errno = 0; const dirent* entry = readdir(names.get()); errno = 0) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") visit(name, entry->d_type);
+  }
+  return errno;
+}
+
+// DT_REG, DT_DIR, or DT_UNKNOWN for what does not count. Symbolic links count directly below the store's
+// folder only, where somebody may have put `packs` on another disk: deeper they could lead in circles.
+unsigned char TypeOf(int root, const std::string& path, unsigned char hint, bool follow) {
+  if (hint == DT_REG || hint == DT_DIR) return hint;
+  if (hint != DT_UNKNOWN && !(hint == DT_LNK && follow)) return DT_UNKNOWN;
+  struct stat info {};
+  if (fstatat(root, path.c_str(), &info, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return DT_UNKNOWN;
+  return S_ISREG(info.st_mode) ? DT_REG : S_ISDIR(info.st_mode) ? DT_DIR : DT_UNKNOWN;
+}
+
+class KeyLister {
+ public:
+  KeyLister(int root, const std::string& prefix, const std::string& after, size_t limit, StorePage* page)
+      : root_(root), prefix_(prefix), after_(after), limit_(limit), page_(page) {}
+
+  // `folder` is "" or ends with '/'.
+  int Visit(const std::string& folder) {
+    std::vector<std::string> paths;
+    const int error = ReadNames(root_, folder, [&](std::string_view name, unsigned char hint) {
+      if (IsKeyPart(name)) Collect(folder + std::string(name), hint, folder.empty(), &paths);
+    });
+    if (error != 0) return Failed(error, folder);
+    // A folder stands where its keys do: behind "a-b", before "a0".
+    std::sort(paths.begin(), paths.end());
+    paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+    for (const std::string& path : paths) {
+      if (const int failed = path.back() == '/' ? Visit(path) : Add(path); failed != 0) return failed;
+      if (!page_->next.empty()) break;
+    }
+    return 0;
+  }
+
+  const std::string& failed() const { return failed_; }
+
+ private:
+  void Collect(std::string path, unsigned char hint, bool follow, std::vector<std::string>* paths) {
+    if (!path.starts_with(prefix_) && !prefix_.starts_with(path)) return;
+    const unsigned char type = TypeOf(root_, path, hint, follow);
+    if (type == DT_DIR) path += '/';
+    const bool wanted = path.starts_with(prefix_) || (type == DT_DIR && prefix_.starts_with(path));
+    const bool before = type == DT_DIR ? path < after_ && !after_.starts_with(path) : path <= after_;
+    if (type != DT_UNKNOWN && wanted && !before && path.size() <= kLongestKey)
+      paths->push_back(std::move(path));
+  }
+
+  int Add(const std::string& path) {
+    if (page_->objects.size() == limit_) {
+      page_->next = page_->objects.back().key;
+      return 0;
+    }
+    struct stat info {};
+    if (fstatat(root_, path.c_str(), &info, 0) != 0) return Failed(errno, path);
+    page_->objects.push_back({path, info.st_size, ModifiedUs(info)});
+    return 0;
+  }
+
+  int Failed(int error, const std::string& path) {
+    if (Gone(error)) return 0;
+    failed_ = path;
+    return error;
+  }
+
+  const int root_;
+  const std::string& prefix_;
+  const std::string& after_;
+  const size_t limit_;
+  StorePage* const page_;
+  std::string failed_;
+};
+
+using TemporaryVisit = std::function<void(const std::string& path, int64_t modified_us)>;
+
+int VisitTemporariesBelow(int root, const std::string& folder, const TemporaryVisit& visit,
+                          std::string* failed) {
+  std::vector<std::string> folders;
+  const int error = ReadNames(root, folder, [&](std::string_view name, unsigned char hint) {
+    const std::string path = folder + std::string(name);
+    struct stat info {};
+    if (name.starts_with(kTemporaryBegin) && fstatat(root, path.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
+      visit(path, ModifiedUs(info));
+    else if (IsKeyPart(name) && TypeOf(root, path, hint, folder.empty()) == DT_DIR)
+      folders.push_back(path + "/");
+  });
+  if (error != 0 && !Gone(error)) {
+    *failed = folder;
+    return error;
+  }
+  for (const std::string& below : folders) {
+    if (const int deeper = VisitTemporariesBelow(root, below, visit, failed); deeper != 0) return deeper;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int ListFolderKeys(int root, const std::string& prefix, const std::string& after, size_t limit,
+                   StorePage* page, std::string* failed) {
+  KeyLister lister(root, prefix, after, limit, page);
+  const int error = lister.Visit(prefix.substr(0, prefix.rfind('/') + 1));
+  *failed = lister.failed();
+  return error;
+}
+
+int VisitTemporaries(int root, const TemporaryVisit& visit, std::string* failed) {
+  return VisitTemporariesBelow(root, "", visit, failed);
+}
+
+}  // namespace overcap

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which objects stand in a folder of files, in the byte order of their keys.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "stores/store.h"
+
+namespace overcap {
+
+// At most `limit` keys that begin with `prefix` and come after `after`; only folders that can hold such are
+// read. 0 or an errno; `failed` then says at which folder or file.
+int ListFolderKeys(int root, const std::string& prefix, const std::string& after, size_t limit,
+                   StorePage* page, std::string* failed);
+
+// Every file whose name begins with kTemporaryBegin: its path below `root` and when it was written last.
+int VisitTemporaries(int root, const std::function<void(const std::string& path, int64_t modified_us)>& visit,
+                     std::string* failed);
+
+}  // namespace overcap

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stores/file/object_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <vector>
+
+#include "base/text.h"
+#include "sys/random.h"
+
+namespace overcap {
+namespace {
+
+int Before(const FilePutHook& hook, FilePutStep step) {
+  return hook ? hook(step) : 0;
+}
+
+// "packs/ab/" of "packs/ab/cd"; "" of "config".
+std::string FolderOfKey(const std::string& key) {
+  return key.substr(0, key.rfind('/') + 1);
+}
+
+// FUSE and CIFS have file systems that cannot sync a folder: there is nothing more to be done there.
+bool CannotSync(int error) {
+  return error == EINVAL || error == ENOTSUP || error == ENOSYS;
+}
+
+int SyncFolderBelow(int root, const std::string& folder) {
+  const Fd fd = OpenBelow(root, folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  if (!fd) return errno == EACCES ? 0 : errno;  // one may write into it but not read it: as above
+  return fsync(fd.Get()) == 0 || CannotSync(errno) ? 0 : errno;
+}
+
+// Takes the `written` first bytes off the front.
+void Advance(std::vector<iovec>* parts, size_t* first, size_t written) {
+  while (*first < parts->size() && written >= (*parts)[*first].iov_len)
+    written -= (*parts)[(*first)++].iov_len;
+  if (*first == parts->size()) return;
+  iovec& part = (*parts)[*first];
+  part.iov_base = static_cast<char*>(part.iov_base) + written;
+  part.iov_len -= written;
+}
+
+int WritePieces(int fd, std::span<const std::string_view> pieces) {
+  std::vector<iovec> parts;
+  for (const std::string_view piece : pieces) {
+    if (!piece.empty()) parts.push_back({const_cast<char*>(piece.data()), piece.size()});
+  }
+  for (size_t first = 0; first < parts.size();) {
+    const ssize_t n =
+        writev(fd, parts.data() + first, static_cast<int>(std::min<size_t>(parts.size() - first, IOV_MAX)));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    Advance(&parts, &first, static_cast<size_t>(n));
+  }
+  return 0;
+}
+
+int OpenTemporaryAndFolder(int root, const std::string& folder, const FilePutHook& hook, std::string* path,
+                           Fd* fd) {
+  if (const int error = Before(hook, FilePutStep::kOpenTemporary); error != 0) return error;
+  const int error = OpenTemporary(root, folder, path, fd);
+  if (error != ENOENT || folder.empty()) return error;
+  if (const int failed = MakeFoldersBelow(root, folder, hook); failed != 0) return failed;
+  return OpenTemporary(root, folder, path, fd);
+}
+
+int FillAndSync(int fd, std::span<const std::string_view> pieces, const FilePutHook& hook) {
+  int error = Before(hook, FilePutStep::kWrite);
+  if (error == 0) error = WritePieces(fd, pieces);
+  if (error == 0) error = Before(hook, FilePutStep::kSyncFile);
+  if (error == 0 && fsync(fd) != 0) error = errno;
+  return error;
+}
+
+// Over NFS an answer may get lost: the call is sent again and fails because it was done already.
+bool IsNameOf(int root, const std::string& path, int fd) {
+  struct stat named {
+  }, open{};
+  return fstatat(root, path.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(fd, &open) == 0 &&
+         named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+}
+
+int Replace(int root, const std::string& temporary, const std::string& key, int fd) {
+  if (renameat(root, temporary.c_str(), root, key.c_str()) == 0) return 0;
+  const int error = errno;
+  return error == ENOENT && IsNameOf(root, key, fd) ? 0 : error;
+}
+
+// NFS and some FUSE file systems know no RENAME_NOREPLACE; there a link is what exactly one gets.
+int CreateByLink(int root, const std::string& temporary, const std::string& key, int fd,
+                 const FilePutHook& hook) {
+  if (linkat(root, temporary.c_str(), root, key.c_str(), 0) != 0) {
+    const int error = errno;
+    if (error == EPERM || error == ENOSYS) return ENOTSUP;
+    if (error != EEXIST || !IsNameOf(root, key, fd)) return error;
+  }
+  if (const int error = Before(hook, FilePutStep::kDropTemporary); error != 0) return error;
+  unlinkat(root, temporary.c_str(), 0);
+  return 0;
+}
+
+int Create(int root, const std::string& temporary, const std::string& key, int fd, const FilePutHook& hook) {
+  if (renameat2(root, temporary.c_str(), root, key.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  const int error = errno;
+  if (error != EINVAL && error != ENOSYS && error != ENOTSUP) return error;
+  return CreateByLink(root, temporary, key, fd, hook);
+}
+
+int Publish(int root, const std::string& temporary, const std::string& key, int fd, PutMode mode,
+            const FilePutHook& hook) {
+  if (const int error = Before(hook, FilePutStep::kPublish); error != 0) return error;
+  return mode == PutMode::kCreate ? Create(root, temporary, key, fd, hook)
+                                  : Replace(root, temporary, key, fd);
+}
+
+}  // namespace
+
+Fd OpenBelow(int root, const std::string& path, int flags, mode_t mode) {
+  int fd;
+  do {
+    fd = openat(root, path.c_str(), flags | O_CLOEXEC | O_NOCTTY, mode);
+  } while (fd < 0 && errno == EINTR);
+  return Fd(fd);
+}
+
+int OpenTemporary(int root, const std::string& folder, std::string* path, Fd* fd) {
+  KernelRandom random;
+  do {
+    char name[40];
+    snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(random.Next()));
+    *path = StrCat(folder, kTemporaryBegin, name);
+    *fd = OpenBelow(root, *path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  } while (!*fd && errno == EEXIST);
+  return *fd ? 0 : errno;
+}
+
+int MakeFoldersBelow(int root, const std::string& folder, const FilePutHook& hook) {
+  for (size_t slash = folder.find('/'); slash != std::string::npos; slash = folder.find('/', slash + 1)) {
+    if (const int error = Before(hook, FilePutStep::kMakeFolder); error != 0) return error;
+    const std::string made = folder.substr(0, slash);
+    if (mkdirat(root, made.c_str(), 0700) != 0 && errno != EEXIST) return errno;
+    if (const int error = Before(hook, FilePutStep::kSyncNewFolder); error != 0) return error;
+    if (const int error = SyncFolderBelow(root, FolderOfKey(made)); error != 0) return error;
+  }
+  return 0;
+}
+
+int PutObjectFile(int root, const std::string& key, std::span<const std::string_view> pieces, PutMode mode,
+                  const FilePutHook& hook) {
+  struct stat there {};
+  if (mode == PutMode::kCreate && fstatat(root, key.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
+  const std::string folder = FolderOfKey(key);
+  std::string temporary;
+  Fd fd;
+  if (const int error = OpenTemporaryAndFolder(root, folder, hook, &temporary, &fd); error != 0) return error;
+  int error = FillAndSync(fd.Get(), pieces, hook);
+  if (error == 0) error = Publish(root, temporary, key, fd.Get(), mode, hook);
+  if (error != 0) {
+    unlinkat(root, temporary.c_str(), 0);
+    return error;
+  }
+  if (const int failed = Before(hook, FilePutStep::kSyncFolder); failed != 0) return failed;
+  return SyncFolderBelow(root, folder);
+}
+
+}  // namespace overcap
