@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <signal.h>
+
+namespace overcap {
+
+// While it lives, Ctrl-C, TERM and HUP set a flag instead of ending the process; the same a second time ends
+// it at once. Signals that were ignored before stay so (nohup). One at a time in a process.
+class StopSignals {
+ public:
+  StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  ~StopSignals();
+
+  const std::atomic<bool>* flag() const;
+  int signal() const;  // the one that came; 0: none
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction before_[3] = {};
+};
+
+}  // namespace overcap

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/workspace_backup.h"
+
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+// A prune that has given us up, or taken what we relied on, is met at most once in a while.
+constexpr int kTries = 3;
+
+bool Stopped(const WorkspaceBackupOptions& options) {
+  return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
+}
+
+BackupRequest RequestFor(const WorkspaceWorld& world, const FoundWorkspace& found,
+                         const WorkspaceBackupOptions& options) {
+  BackupRequest request;
+  request.folder = found.folder;
+  request.workspace = found.workspace.name;
+  request.host = world.host;
+  request.user = world.user;
+  request.message = options.message;
+  request.seen_file = SeenFileOf(found.folder);
+  request.exclude = found.workspace.exclude;
+  request.dirty_hint = options.dirty_hint;
+  request.only_known_dirty = options.only_known_dirty;
+  request.progress = options.progress;
+  request.stop = options.stop;
+  return request;
+}
+
+}  // namespace
+
+Result<WorkspaceBackup> BackUpLocked(const WorkspaceWorld& world, const FoundWorkspace& found,
+                                     const Repository& repository, const WorkspaceBackupOptions& options) {
+  const BackupRequest request = RequestFor(world, found, options);
+  auto report = Backup(repository, request);
+  for (int tries = 1;
+       !report && report.error().code == ErrorCode::kConflict && !Stopped(options) && tries < kTries;
+       ++tries) {
+    report = Backup(repository, request);
+  }
+  if (!report) return Fail(report.error());
+  WorkspaceBackup backup{std::move(*report), std::nullopt};
+  const auto& parent = backup.report.parent;
+  const std::string base = found.copy ? found.copy->base : "";
+  if (backup.report.snapshot && parent && !base.empty() && parent->Id() != base) backup.overtaken = parent;
+  if (!backup.report.snapshot && !parent)
+    return Fail(ErrorCode::kInternal, "a backup has made no snapshot, and there is none");
+  OC_TRY_VOID(NoteEqual(world, found, backup.Newest()));
+  return backup;
+}
+
+Result<WorkspaceBackup> BackUpWorkspace(const WorkspaceWorld& world, const FoundWorkspace& found,
+                                        const Repository& repository, const WorkspaceBackupOptions& options) {
+  OC_TRY(lock, LockWorkspace(found.folder, options.who, *world.clock));
+  // What the folder is may have changed until we had the lock.
+  OC_TRY(now, FindWorkspaceHere(world, found.workspace.name));
+  FoundWorkspace locked = found;
+  if (now.folder == found.folder) locked.copy = now.copy;
+  return BackUpLocked(world, locked, repository, options);
+}
+
+}  // namespace overcap

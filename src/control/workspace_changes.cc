@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/workspace_changes.h"
+
+#include <limits>
+#include <unordered_set>
+
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+constexpr size_t kNamed = 3;
+
+Result<CompareReport> CompareWith(const FoundWorkspace& found, const Repository& repository,
+                                  const Digest& tree) {
+  CompareRequest request;
+  request.tree = tree;
+  request.folder = found.folder;
+  request.seen_file = SeenFileOf(found.folder);
+  request.exclude = found.workspace.exclude;
+  request.most = std::numeric_limits<int64_t>::max();
+  return CompareFolder(repository, request);
+}
+
+// What stands in the folder itself; files that a restore has not brought yet are no changes.
+std::vector<FolderDifference> OnlyThere(const std::vector<FolderDifference>& differences) {
+  std::vector<FolderDifference> there;
+  for (const FolderDifference& difference : differences) {
+    if (difference.what != '-') there.push_back(difference);
+  }
+  return there;
+}
+
+}  // namespace
+
+std::vector<FolderDifference> InBoth(const std::vector<FolderDifference>& first,
+                                     const std::vector<FolderDifference>& second) {
+  std::unordered_set<std::string_view> paths;
+  for (const FolderDifference& difference : first) paths.insert(difference.path);
+  std::vector<FolderDifference> both;
+  for (const FolderDifference& difference : second) {
+    if (paths.contains(difference.path)) both.push_back(difference);
+  }
+  return both;
+}
+
+Result<LocalChanges> FindLocalChanges(const FoundWorkspace& found, const Repository& repository,
+                                      const Digest& target) {
+  const auto base = Digest::FromHex(found.copy ? found.copy->base_tree : "");
+  if (base) {
+    auto since = CompareWith(found, repository, *base);
+    if (since && (since->Same() || *base == target)) return LocalChanges{std::move(since->differences)};
+    if (since) {
+      OC_TRY(from_target, CompareWith(found, repository, target));
+      return LocalChanges{InBoth(since->differences, from_target.differences)};
+    }
+    const ErrorCode code = since.error().code;  // its tree may have been pruned
+    if (code != ErrorCode::kNotFound && code != ErrorCode::kCorrupt) return Fail(since.error());
+  }
+  OC_TRY(from_target, CompareWith(found, repository, target));
+  return LocalChanges{OnlyThere(from_target.differences), !base};
+}
+
+std::string SomeOf(const std::vector<FolderDifference>& changes) {
+  std::vector<std::string> names;
+  for (const FolderDifference& change : changes) {
+    if (names.size() == kNamed) break;
+    names.push_back(Quoted(change.path, 120));
+  }
+  std::string text = Join(names, ", ");
+  if (changes.size() > kNamed) text += StrCat(" and ", changes.size() - kNamed, " more");
+  return text;
+}
+
+}  // namespace overcap

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was changed in a workspace's folder since it was equal to a snapshot (docs/formats/workspaces.md).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "control/workspace_open.h"
+#include "snapshot/restore/restore.h"
+
+namespace overcap {
+
+struct LocalChanges {
+  std::vector<FolderDifference> changes;  // all of them, in the order of trees
+  bool known = true;  // false: the snapshot that the folder came from is gone, so all that differs counts
+
+  bool None() const { return changes.empty(); }
+};
+
+// What is in neither tree as it is in the folder. `target`: what is about to be restored; the tree of the
+// folder's base to know only what changed.
+Result<LocalChanges> FindLocalChanges(const FoundWorkspace& found, const Repository& repository,
+                                      const Digest& target);
+
+// "'a', 'b' and 3 more".
+std::string SomeOf(const std::vector<FolderDifference>& changes);
+
+// Both are in the order of trees: the paths that differ from both, as `second` says it. Pure.
+std::vector<FolderDifference> InBoth(const std::vector<FolderDifference>& first,
+                                     const std::vector<FolderDifference>& second);
+
+}  // namespace overcap

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/workspace_restore.h"
+
+#include <unistd.h>
+
+#include "base/text.h"
+#include "control/usable_folders.h"
+#include "sys/posix_files.h"
+
+namespace overcap {
+namespace {
+
+constexpr std::string_view kBackupHint = "'overcap workspace backup' saves them first; --force gives them up";
+
+RestoreRequest RequestFor(const Digest& tree, const std::string& target,
+                          const WorkspaceRestoreOptions& options) {
+  RestoreRequest request;
+  request.tree = tree;
+  request.target = target;
+  request.owners = geteuid() == 0;
+  request.progress = options.progress;
+  request.stop = options.stop;
+  return request;
+}
+
+// Entries beside our own; kNotFound: there is no such folder.
+Result<bool> HoldsSomething(const std::string& folder) {
+  OC_TRY(names, PosixFiles().List(folder));
+  for (const std::string& name : names) {
+    if (name != ".overcap") return true;
+  }
+  return false;
+}
+
+tl::unexpected<Error> WouldLose(const FoundWorkspace& found, const NamedSnapshot& snapshot,
+                                const LocalChanges& changes) {
+  const auto count = static_cast<int64_t>(changes.changes.size());
+  if (!changes.known) {
+    return Fail(ErrorCode::kConflict,
+                StrCat("the snapshot that '", found.folder, "' came from is gone, and ", count,
+                       count == 1 ? " entry differs" : " entries differ", " from ", snapshot.ShortId(), ": ",
+                       SomeOf(changes.changes)),
+                std::string(kBackupHint));
+  }
+  return Fail(
+      ErrorCode::kConflict,
+      StrCat(CountOf(count, "change"), " in '", found.folder, "' would be lost: ", SomeOf(changes.changes)),
+      std::string(kBackupHint));
+}
+
+// The whole folder becomes the snapshot; a crash is seen by the mark and continued by the next init.
+Result<RestoreReport> RestoreWhole(const WorkspaceWorld& world, const FoundWorkspace& found,
+                                   const Repository& repository, const NamedSnapshot& snapshot,
+                                   bool remove_extra, const WorkspaceRestoreOptions& options) {
+  WorkspaceCopy marked = found.copy.value_or(WorkspaceCopy{});
+  marked.workspace = found.workspace.name;
+  marked.id = found.workspace.id;
+  marked.root = found.workspace.root;
+  marked.restoring = snapshot.Id();
+  marked.restoring_tree = snapshot.record.tree.Hex();
+  OC_TRY_VOID(WriteWorkspaceCopy(found.folder, marked));
+  RestoreRequest request = RequestFor(snapshot.record.tree, found.folder, options);
+  request.seen_file = SeenFileOf(found.folder);
+  request.remove_extra = remove_extra;
+  request.exclude = found.workspace.exclude;
+  OC_TRY(report, Restore(repository, request));
+  FoundWorkspace now = found;
+  now.copy = marked;
+  OC_TRY_VOID(WriteActivate(found.workspace, found.folder));
+  OC_TRY_VOID(NoteEqual(world, now, snapshot));
+  return report;
+}
+
+// The copy that `folder` has of the workspace, or none when it is free for one.
+Result<void> TakeFolder(const std::string& folder, bool force, FoundWorkspace* found) {
+  found->folder = folder;
+  found->copy.reset();
+  auto copy = ReadWorkspaceCopy(folder);
+  if (copy) {
+    if (copy->id != found->workspace.id) {
+      return Fail(ErrorCode::kConflict,
+                  StrCat("'", folder, "' is another workspace, '", copy->workspace, "'"),
+                  "--at DIR names another folder");
+    }
+    found->copy = std::move(*copy);
+    return {};
+  }
+  if (copy.error().code != ErrorCode::kNotFound) return Fail(copy.error());
+  const auto something = HoldsSomething(folder);
+  if (!something && something.error().code != ErrorCode::kNotFound) return Fail(something.error());
+  if (something && *something && !force) {
+    return Fail(ErrorCode::kConflict, StrCat("'", folder, "' is not empty, and not this workspace"),
+                "--at DIR names another folder; --force restores over what is there");
+  }
+  return {};
+}
+
+// After a restore that failed before it had brought anything.
+void LeaveNothing(const std::string& folder, const std::string& made) {
+  const auto something = HoldsSomething(folder);
+  if (something && !*something) (void)PosixFiles().RemoveTree(made.empty() ? LocalFolderOf(folder) : made);
+}
+
+std::string RestoreMark(const std::string& target) {
+  return target + "/.overcap/restoring";
+}
+
+// Whether a restore of the same may go on there.
+Result<void> CheckTarget(const std::string& target, const Digest& tree, bool force) {
+  const auto something = HoldsSomething(target);
+  if (!something && something.error().code == ErrorCode::kNotFound) return {};
+  if (!something) return Fail(something.error());
+  if (!*something || force) return {};
+  const auto mark = PosixFiles().Read(RestoreMark(target));
+  if (mark && Trim(*mark) == tree.Hex()) return {};
+  return Fail(ErrorCode::kConflict, StrCat("'", target, "' is not empty"),
+              "--to names another folder; --force restores over what is there");
+}
+
+}  // namespace
+
+bool IsWanted(std::string_view path, const std::vector<std::string>& paths) {
+  if (paths.empty()) return true;
+  for (const std::string& wanted : paths) {
+    if (path == wanted ||
+        (path.starts_with(wanted) && path.size() > wanted.size() && path[wanted.size()] == '/'))
+      return true;
+  }
+  return false;
+}
+
+Result<WorkspaceInit> InitWorkspace(const WorkspaceWorld& world, FoundWorkspace found,
+                                    const Repository& repository, const std::string& folder,
+                                    const WorkspaceRestoreOptions& options) {
+  if (!folder.empty() && folder != found.folder) OC_TRY_VOID(TakeFolder(folder, options.force, &found));
+  if (!found.copy) OC_TRY_VOID(TakeFolder(found.folder, options.force, &found));
+  OC_TRY(newest, repository.Find(found.workspace.name, "latest"));
+  std::string made;
+  OC_TRY_VOID(MakeWorkFolder(found.folder, world.user, std::string(world.variables.Get("TMPDIR")), &made));
+  OC_TRY(lock, LockWorkspace(found.folder, "overcap workspace init", *world.clock));
+  WorkspaceInit init;
+  init.folder = found.folder;
+  init.snapshot = newest;
+  const bool was_ours = found.copy.has_value();
+  if (was_ours && !options.force) {
+    OC_TRY(changes, FindLocalChanges(found, repository, newest.record.tree));
+    const bool whole = found.copy->restoring.empty() && found.copy->base == newest.Id();
+    if (whole) {
+      init.outcome = changes.None() ? InitOutcome::kHasNewest : InitOutcome::kHasChanges;
+      init.changes = std::move(changes);
+      OC_TRY_VOID(WriteActivate(found.workspace, found.folder));
+      return init;
+    }
+    if (!changes.None()) return WouldLose(found, newest, changes);
+  }
+  auto report = RestoreWhole(world, found, repository, newest, was_ours, options);
+  if (!report) {
+    if (!was_ours) LeaveNothing(found.folder, made);
+    return Fail(report.error());
+  }
+  init.report = std::move(*report);
+  return init;
+}
+
+Result<RestoreReport> RestoreInPlace(const WorkspaceWorld& world, const FoundWorkspace& found,
+                                     const Repository& repository, const NamedSnapshot& snapshot,
+                                     const std::vector<std::string>& paths,
+                                     const WorkspaceRestoreOptions& options) {
+  OC_TRY(lock, LockWorkspace(found.folder, "overcap workspace restore", *world.clock));
+  if (!options.force) {
+    OC_TRY(changes, FindLocalChanges(found, repository, snapshot.record.tree));
+    std::erase_if(changes.changes, [&](const FolderDifference& difference) {
+      return !IsWanted(difference.path, paths) || (!paths.empty() && difference.what != '~');
+    });
+    if (!changes.None()) return WouldLose(found, snapshot, changes);
+  }
+  if (paths.empty()) return RestoreWhole(world, found, repository, snapshot, true, options);
+  RestoreRequest request = RequestFor(snapshot.record.tree, found.folder, options);
+  request.paths = paths;
+  request.exclude = found.workspace.exclude;
+  return Restore(repository, request);
+}
+
+Result<RestoreReport> RestoreElsewhere(const Repository& repository, const NamedSnapshot& snapshot,
+                                       const std::vector<std::string>& paths, const std::string& target,
+                                       const WorkspaceRestoreOptions& options) {
+  const Digest& tree = snapshot.record.tree;
+  OC_TRY_VOID(CheckTarget(target, tree, options.force));
+  PosixFiles files;
+  OC_TRY_VOID(files.MakeFolders(target + "/.overcap"));
+  OC_TRY_VOID(files.WriteAtomic(RestoreMark(target), tree.Hex() + "\n", false));
+  RestoreRequest request = RequestFor(tree, target, options);
+  request.paths = paths;
+  OC_TRY(report, Restore(repository, request));
+  (void)files.Remove(RestoreMark(target));
+  (void)rmdir((target + "/.overcap").c_str());  // only when nothing else is in it
+  return report;
+}
+
+}  // namespace overcap
