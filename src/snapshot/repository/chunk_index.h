@@ -38,8 +38,9 @@ struct KnownPack {
   ChunkKind kind = ChunkKind::kData;
   int64_t size = 0;
   int64_t stored_footer_size = 0;
-  bool condemned =
-      false;  // named by a condemned/ object: readers may use it, writers count its chunks as missing
+  // Named by a condemned/ object, or not of the size that it should have: readers may use it, writers count
+  // its chunks as missing.
+  bool condemned = false;
   std::vector<BlockPlace> blocks;
 };
 
@@ -47,6 +48,7 @@ class ChunkIndex {
  public:
   struct LoadOptions {
     bool ignore_indexes = false;  // read every pack's footer: rebuild
+    std::unordered_set<Digest> also_condemned;
   };
   struct LoadReport {
     int64_t packs = 0;
@@ -54,6 +56,8 @@ class ChunkIndex {
     int64_t footers_read = 0;           // packs that no index named
     std::vector<std::string> damage;    // packs and indexes that could not be read, one line each
     std::vector<Digest> missing_packs;  // that an index names and that are not there
+    std::vector<std::string> index_keys;
+    std::vector<Digest> unindexed_packs;  // those whose footers were read
   };
   // condemned/, packs/, index/ in this order; then the footers of packs that no index names. Damage of one
   // pack never hides another.
@@ -77,6 +81,12 @@ class ChunkIndex {
   int64_t chunk_count() const;
   // Every place of every chunk, pack by pack, block by block; a chunk that is in two packs comes twice.
   void ForEach(const std::function<void(const Digest& id, const ChunkPlace& place)>& visit) const;
+  // The chunks of one block in order.
+  void ForEachInBlock(uint32_t pack, uint32_t block,
+                      const std::function<void(const Digest& id, const ChunkPlace& place)>& visit) const;
+  // The blocks of a pack as its footer has them.
+  std::vector<PackedBlock> Footer(uint32_t pack) const;
+  void Reserve(size_t chunks);
   // Adds a pack that was just written, or read.
   Result<void> AddPack(const Digest& id, int64_t size, int64_t stored_footer_size, ChunkKind kind,
                        const std::vector<PackedBlock>& blocks, bool condemned);

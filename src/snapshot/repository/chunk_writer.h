@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "base/result.h"
 #include "snapshot/format/pack_format.h"
@@ -34,6 +35,9 @@ class ChunkWriter {
   // Registers, lists condemned/; the index is loaded at the first Add of a chunk (a backup of an unchanged
   // folder never needs it).
   static Result<std::unique_ptr<ChunkWriter>> Start(const Repository& repository);
+  // For a prune, which has a presence of its own: chunks in the packs `leave` count as missing.
+  static std::unique_ptr<ChunkWriter> StartForPrune(const Repository& repository,
+                                                    std::unordered_set<Digest> leave);
   ~ChunkWriter();
 
   // One per thread: its small chunks share blocks, it keeps the compressor of that thread. Not shared between
@@ -64,8 +68,10 @@ class ChunkWriter {
 
   // All lanes are flushed. When it returns all packs and their index are durable.
   Result<WriterTotals> Finish();
-  // Finish, then makes sure that nothing it relied on was pruned, then puts the snapshot. kConflict: try
-  // again.
+  // Finish, then makes sure that nothing it relied on was pruned, then puts the snapshot with the totals of
+  // this writer as new_bytes and stored_bytes. kConflict: a prune took, or is about to take, what a cache or
+  // an earlier snapshot promised: try again with a new writer, and Add or ask Has() for everything. Contents
+  // taken over without Add or Has must be in a snapshot that was listed after Start.
   Result<NamedSnapshot> Commit(SnapshotRecord record);
 
  private:

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads whole packs: neighbouring blocks at once, each decoded once.
+#include <algorithm>
+
+#include "base/text.h"
+#include "snapshot/repository/block_fetch.h"
+#include "snapshot/repository/chunk_reader.h"
+#include "snapshot/repository/object_keys.h"
+
+namespace overcap {
+namespace {
+
+constexpr int64_t kReadMost = 4'194'304;  // at once, unless one block is larger
+constexpr int64_t kGapMost = 131'072;     // read along rather than asked for again
+
+using OnChunk = std::function<Result<void>(const BlockChunk&)>;
+
+// Blocks [begin, end) of the wanted ones, read in one piece.
+struct ReadRange {
+  size_t begin = 0, end = 0;
+  int64_t offset = 0, size = 0;
+};
+
+ReadRange NextRange(const KnownPack& pack, const std::vector<WantedBlock>& wanted, size_t begin) {
+  const BlockPlace& first = pack.blocks[wanted[begin].block];
+  ReadRange range{begin, begin + 1, first.offset, first.stored_size};
+  for (; range.end < wanted.size(); ++range.end) {
+    const BlockPlace& next = pack.blocks[wanted[range.end].block];
+    const int64_t size = next.offset + next.stored_size - range.offset;
+    if (size > kReadMost || next.offset - (range.offset + range.size) > kGapMost) break;
+    range.size = size;
+  }
+  return range;
+}
+
+bool OfTheObject(const Error& error) {
+  return error.code == ErrorCode::kCorrupt || error.code == ErrorCode::kNotFound;
+}
+
+}  // namespace
+
+struct PackReader::State {
+  State(const Repository& repository_in, const ChunkIndex& index_in)
+      : repository(repository_in), index(index_in), opener(repository_in) {}
+
+  Result<void> ReadRangeOf(uint32_t pack, const std::vector<WantedBlock>& wanted, const ReadRange& range,
+                           const OnChunk& on_chunk);
+  Result<void> HandOut(uint32_t pack, const WantedBlock& wanted, const OnChunk& on_chunk);
+  Result<void> HandOutError(const WantedBlock& wanted, const Error& error, const OnChunk& on_chunk);
+
+  const Repository& repository;
+  const ChunkIndex& index;
+  BlockOpener opener;
+  BlockDecompressor decompressor;
+  std::string raw;
+  struct Place {
+    Digest id;
+    uint32_t offset = 0, size = 0;
+  };
+  std::vector<Place> places;  // of the block in `raw`
+};
+
+PackReader::PackReader(const Repository& repository, const ChunkIndex& index)
+    : state_(std::make_unique<State>(repository, index)) {}
+PackReader::~PackReader() = default;
+
+Result<void> PackReader::Read(uint32_t pack, const std::vector<WantedBlock>& blocks,
+                              const OnChunk& on_chunk) {
+  const KnownPack& known = state_->index.pack(pack);
+  for (size_t at = 0; at < blocks.size();) {
+    const ReadRange range = NextRange(known, blocks, at);
+    OC_TRY_VOID(state_->ReadRangeOf(pack, blocks, range, on_chunk));
+    at = range.end;
+  }
+  return {};
+}
+
+Result<void> PackReader::State::ReadRangeOf(uint32_t pack, const std::vector<WantedBlock>& wanted,
+                                            const ReadRange& range, const OnChunk& on_chunk) {
+  const KnownPack& known = index.pack(pack);
+  const Result<std::string> stored = repository.store().Get(PackKey(known.id), range.offset, range.size);
+  if (!stored && !OfTheObject(stored.error())) return Fail(stored.error());
+  for (size_t i = range.begin; i < range.end; ++i) {
+    const BlockPlace& place = known.blocks[wanted[i].block];
+    Result<void> opened;
+    if (stored) {
+      const auto begin = std::min(static_cast<size_t>(place.offset - range.offset), stored->size());
+      opened = opener.Open(known.id, wanted[i].block, place,
+                           std::string_view(*stored).substr(begin, place.stored_size), &decompressor, &raw);
+    } else {
+      opened = Fail(stored.error());
+    }
+    if (!opened && !OfTheObject(opened.error())) return opened;
+    OC_TRY_VOID(opened ? HandOut(pack, wanted[i], on_chunk)
+                       : HandOutError(wanted[i], opened.error(), on_chunk));
+  }
+  return {};
+}
+
+Result<void> PackReader::State::HandOut(uint32_t pack, const WantedBlock& wanted, const OnChunk& on_chunk) {
+  places.clear();
+  index.ForEachInBlock(pack, wanted.block, [&](const Digest& id, const ChunkPlace& place) {
+    places.push_back({id, place.offset, place.size});
+  });
+  for (const uint32_t chunk : wanted.chunks) {
+    if (chunk >= places.size()) {
+      return Fail(ErrorCode::kInternal, StrCat("block ", wanted.block, " has no chunk ", chunk));
+    }
+    const Place& place = places[chunk];
+    const std::string_view bytes = std::string_view(raw).substr(place.offset, place.size);
+    const Result<void> sound = CheckChunk(index.pack(pack).id, place.id, bytes);
+    BlockChunk out{.block = wanted.block, .chunk = chunk, .bytes = {}, .error = nullptr};
+    if (sound) out.bytes = bytes;
+    if (!sound) out.error = &sound.error();
+    OC_TRY_VOID(on_chunk(out));
+  }
+  return {};
+}
+
+Result<void> PackReader::State::HandOutError(const WantedBlock& wanted, const Error& error,
+                                             const OnChunk& on_chunk) {
+  for (const uint32_t chunk : wanted.chunks) {
+    OC_TRY_VOID(on_chunk({.block = wanted.block, .chunk = chunk, .bytes = {}, .error = &error}));
+  }
+  return {};
+}
+
+}  // namespace overcap
