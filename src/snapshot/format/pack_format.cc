@@ -15,7 +15,7 @@ constexpr std::string_view kIndexMagic = "ocindx2\n";
 constexpr size_t kHeadZeros = 22;
 constexpr size_t kSealTag = 16;         // what encryption adds to a block or a footer
 constexpr size_t kLeastChunk = 32 + 1;  // bytes of a footer that a chunk takes
-constexpr size_t kLeastBlock = 4 + kLeastChunk;
+constexpr size_t kLeastBlock = 8 + kLeastChunk;
 constexpr size_t kLeastIndexed = 32 + 4 + 1 + kLeastBlock;
 
 tl::unexpected<Error> Damaged(std::string_view what, std::string_view why) {
@@ -52,12 +52,21 @@ bool ReadChunks(ByteReader* reader, PackedBlock* block) {
   return reader->ok() && sum == block->raw_size;
 }
 
+uint32_t ReadCheck(ByteReader* reader) {
+  uint32_t check = 0;
+  for (int shift = 0; shift < 32; shift += 8) {
+    check |= uint32_t{static_cast<unsigned char>(reader->Byte())} << shift;
+  }
+  return check;
+}
+
 bool ReadBlock(ByteReader* reader, PackedBlock* block) {
   const char codec = reader->Byte();
   if (!IsCodec(codec)) return false;
   block->codec = static_cast<BlockCodec>(codec);
   block->stored_size = static_cast<uint32_t>(reader->VarintUpTo(kBlockMost + kSealTag));
   block->raw_size = static_cast<uint32_t>(reader->VarintUpTo(kBlockMost));
+  block->check = ReadCheck(reader);
   return reader->ok() && SizesFit(*block) && ReadChunks(reader, block);
 }
 
@@ -109,7 +118,7 @@ Result<PackHead> PackHead::Decode(std::string_view bytes) {
 
 std::string EncodePackFooter(const std::vector<PackedBlock>& blocks) {
   size_t size = kVarintMost;
-  for (const PackedBlock& block : blocks) size += 16 + block.chunks.size() * (kLeastChunk + 3);
+  for (const PackedBlock& block : blocks) size += 20 + block.chunks.size() * (kLeastChunk + 3);
   std::string bytes;
   bytes.reserve(size);
   AppendVarint(&bytes, blocks.size());
@@ -117,6 +126,7 @@ std::string EncodePackFooter(const std::vector<PackedBlock>& blocks) {
     bytes.push_back(static_cast<char>(block.codec));
     AppendVarint(&bytes, block.stored_size);
     AppendVarint(&bytes, block.raw_size);
+    for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<char>(block.check >> shift));
     AppendVarint(&bytes, block.chunks.size());
     for (const PackedChunk& chunk : block.chunks) {
       AppendDigest(&bytes, chunk.id);

@@ -27,6 +27,7 @@ struct PackedBlock {
   BlockCodec codec = BlockCodec::kStored;
   uint32_t stored_size = 0;
   uint32_t raw_size = 0;
+  uint32_t check = 0;  // CRC-32C of the bytes as stored: damage that no decoder notices is found too
   std::vector<PackedChunk> chunks;
 
   bool operator==(const PackedBlock&) const = default;

@@ -10,7 +10,7 @@ namespace overcap {
 namespace {
 
 PackedBlock Block(std::vector<uint32_t> sizes, BlockCodec codec = BlockCodec::kZstd) {
-  PackedBlock block{.codec = codec, .stored_size = 0, .raw_size = 0, .chunks = {}};
+  PackedBlock block{.codec = codec, .stored_size = 0, .raw_size = 0, .check = 0x89abcdef, .chunks = {}};
   for (const uint32_t size : sizes) {
     block.chunks.push_back({Sha256Of(std::to_string(size)), size});
     block.raw_size += size;

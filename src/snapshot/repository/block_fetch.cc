@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/repository/block_fetch.h"
 
+#include "base/crc32c.h"
 #include "base/text.h"
 #include "snapshot/repository/object_keys.h"
 
@@ -10,6 +11,9 @@ Result<void> BlockOpener::Open(const Digest& pack, uint32_t number, const BlockP
                                std::string_view stored, BlockDecompressor* decompressor, std::string* raw) {
   if (stored.size() != place.stored_size) {
     return Fail(ErrorCode::kCorrupt, StrCat("pack '", PackKey(pack), "' is too short"));
+  }
+  if (Crc32c(stored) != place.check) {
+    return Fail(ErrorCode::kCorrupt, StrCat("pack '", PackKey(pack), "': block ", number, " is damaged"));
   }
   std::string plain;
   if (repository_.master()) {

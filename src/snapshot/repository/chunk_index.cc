@@ -67,6 +67,7 @@ std::vector<PackedBlock> ChunkIndex::Footer(uint32_t pack) const {
     footer.push_back({.codec = blocks[block].codec,
                       .stored_size = blocks[block].stored_size,
                       .raw_size = blocks[block].raw_size,
+                      .check = blocks[block].check,
                       .chunks = {}});
     ForEachInBlock(pack, block, [&](const Digest& id, const ChunkPlace& place) {
       footer.back().chunks.push_back({id, place.size});
@@ -99,7 +100,7 @@ Result<void> ChunkIndex::AddPack(const Digest& id, int64_t size, int64_t stored_
   places.reserve(blocks.size());
   int64_t offset = kPackHeadSize;
   for (const PackedBlock& block : blocks) {
-    places.push_back({offset, block.stored_size, block.raw_size, block.codec});
+    places.push_back({offset, block.stored_size, block.raw_size, block.check, block.codec});
     offset += block.stored_size;
     state.AddBlock(number, block);
   }

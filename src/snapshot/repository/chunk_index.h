@@ -30,6 +30,7 @@ struct BlockPlace {
   int64_t offset = 0;  // in the pack
   uint32_t stored_size = 0;
   uint32_t raw_size = 0;
+  uint32_t check = 0;  // CRC-32C of the stored bytes
   BlockCodec codec = BlockCodec::kStored;
 };
 

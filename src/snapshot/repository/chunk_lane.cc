@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a ChunkWriter that runs in the threads of its callers.
+#include "base/crc32c.h"
 #include "base/text.h"
 #include "snapshot/repository/chunk_writer_state.h"
 
@@ -80,7 +81,7 @@ Result<void> ChunkWriter::Lane::State::Send(ChunkKind kind, std::string_view raw
   scratch.clear();
   const BlockCodec codec = compressor.Compress(raw, &scratch);
   CompressedBlock block;
-  block.block = {codec, 0, static_cast<uint32_t>(raw.size()), std::move(chunks)};
+  block.block = {codec, 0, static_cast<uint32_t>(raw.size()), Crc32c(scratch), std::move(chunks)};
   block.stored = std::make_shared<const std::string>(std::string_view(scratch));
   if (meta) writer->own_meta.Compressed(meta.get(), codec, block.stored);
   block.meta = std::move(meta);

@@ -21,7 +21,8 @@ struct FinishedPack {
   int64_t bytes = 0;
 };
 
-// Seals it in an encrypted repository, and puts it. Durable when it returns.
-Result<IndexedPack> PutPack(const Repository& repository, const FinishedPack& pack);
+// Seals it in an encrypted repository (its blocks then have the checks of what is stored), and puts it.
+// Durable when it returns.
+Result<IndexedPack> PutPack(const Repository& repository, FinishedPack* pack);
 
 }  // namespace overcap

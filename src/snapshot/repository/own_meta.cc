@@ -30,7 +30,8 @@ void OwnMeta::Stored(const std::vector<std::shared_ptr<OwnMetaBlock>>& blocks, c
     block.in_store = true;
     block.pack = pack;
     block.number = number;
-    block.place = {offset, footer[number].stored_size, footer[number].raw_size, footer[number].codec};
+    const PackedBlock& stored = footer[number];
+    block.place = {offset, stored.stored_size, stored.raw_size, stored.check, stored.codec};
     offset += footer[number].stored_size;
   }
 }

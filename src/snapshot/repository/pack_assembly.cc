@@ -113,7 +113,7 @@ void PackAssembly::Upload() {
     queue_.pop_front();
     if (failed_) continue;
     lock.unlock();
-    Result<IndexedPack> put = PutPack(repository_, pack);
+    Result<IndexedPack> put = PutPack(repository_, &pack);
     if (put && !pack.meta.empty()) own_meta_->Stored(pack.meta, put->id, pack.blocks);
     if (!put) SetFailed(put.error());
     pack = FinishedPack();  // frees it before the next may come
