@@ -12,22 +12,6 @@ namespace {
 
 constexpr std::string_view kHeader = "overcap tree 1\n";
 
-// '/' as 0; all other bytes keep their order, since NUL is in no path.
-unsigned char Rank(char c) {
-  return c == '/' ? 0 : static_cast<unsigned char>(c);
-}
-
-bool PathIsClean(std::string_view path) {
-  if (path.empty()) return false;
-  while (true) {
-    const size_t slash = std::min(path.find('/'), path.size());
-    const std::string_view name = path.substr(0, slash);
-    if (name.empty() || name == "." || name == "..") return false;
-    if (slash == path.size()) return true;
-    path.remove_prefix(slash + 1);
-  }
-}
-
 // Takes records off the front of a listing.
 class Reader {
  public:
@@ -87,12 +71,6 @@ class Parents {
 };
 
 }  // namespace
-
-bool PathBefore(std::string_view a, std::string_view b) {
-  const auto [at, bt] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  if (at == a.end() || bt == b.end()) return at == a.end() && bt != b.end();
-  return Rank(*at) < Rank(*bt);
-}
 
 std::string EncodeTree(const std::vector<TreeEntry>& entries) {
   std::string text(kHeader);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "snapshot/path_order.h"
 #include "snapshot/sha256.h"
 
 namespace overcap {
@@ -23,10 +24,7 @@ struct TreeEntry {
   bool operator==(const TreeEntry&) const = default;
 };
 
-// The order of a tree: bytes, with '/' below every other.
-bool PathBefore(std::string_view a, std::string_view b);
-
-// `entries` are in order.
+// `entries` are in order (PathBefore).
 std::string EncodeTree(const std::vector<TreeEntry>& entries);
 
 // kCorrupt unless `text` is exactly what EncodeTree gives for a folder that can exist. `id` is for the

@@ -24,6 +24,7 @@ struct ContentPart {
 
 constexpr size_t kMapParts = 4096;
 constexpr int kMapLevels = 4;
+constexpr size_t kContentParts = 4'194'304;  // of one file, over all its maps: 200 MB in memory
 
 std::string EncodeContentMap(int level, const std::vector<ContentPart>& parts);
 
@@ -37,7 +38,7 @@ Result<ContentMap> DecodeContentMap(std::string_view bytes);
 using PutMeta = std::function<Result<Digest>(std::string_view bytes)>;
 using GetMeta = std::function<Result<std::string>(const Digest& id)>;
 
-// Chunks and holes of a whole file -> the id of its top map.
+// Chunks and holes of a whole file -> the id of its top map. kUsage when there are more than kContentParts.
 Result<Digest> WriteContentMaps(const std::vector<ContentPart>& parts, const PutMeta& put);
 // And back, all levels. kCorrupt unless the lengths add up to `size`.
 Result<std::vector<ContentPart>> ReadContentMaps(const Digest& top, int64_t size, const GetMeta& get);

@@ -16,15 +16,15 @@
 
 namespace overcap {
 
-// '/' below every other byte: the order of a tree. PathBefore of snapshot/tree.h is the same.
-
 struct TreeTotals {
   int64_t entries = 0;
   int64_t files = 0;  // hard links not counted twice
   int64_t bytes = 0;
 };
 
-// Entries in order -> pages, through `put`. Finish() once: the id of the tree.
+// Entries in order (PathBefore of snapshot/path_order.h), the folder itself first -> pages, through `put`.
+// Finish() once: the id of the tree. An entry that no tree may have is refused (kInternal; kUsage when its
+// attributes are too large) and not part of it; the next may follow.
 class TreeBuilder {
  public:
   explicit TreeBuilder(PutMeta put);
@@ -38,7 +38,9 @@ class TreeBuilder {
   std::unique_ptr<State> state_;
 };
 
-// Entries of a tree in order, checked: kCorrupt as soon as the order or a path is not allowed.
+// Entries of a tree in order, checked: kCorrupt before anything of a page is handed out in which the order, a
+// path, a folder that is missing, a hard link to what is no earlier file, or a sum is not allowed; and from
+// then on.
 class TreeReader {
  public:
   TreeReader(const Digest& tree, GetMeta get);
@@ -47,6 +49,8 @@ class TreeReader {
   Result<void> Seek(std::string_view path);
   // nullptr after the last; valid until the next call.
   Result<const SnapshotEntry*> Next();
+  // As the root says: a page of which it is not true is refused when it is read. Not to be trusted before
+  // that.
   Result<TreeTotals> Totals();
 
  private:
@@ -61,13 +65,13 @@ struct EntryChange {
   const SnapshotEntry* before = nullptr;  // nullptr: added
   const SnapshotEntry* after = nullptr;   // nullptr: removed
 };
-// In order; pages that both have are not read. Stops with the callback's error.
+// In order; pages and nodes that both have are not read, wherever they stand. What is read is checked as by
+// TreeReader. Stops with the callback's error.
 Result<void> DiffTrees(const Digest& before, const Digest& after, const GetMeta& get,
                        const std::function<Result<void>(const EntryChange&)>& on_change);
 
-// Every id of a chunk that the tree needs: pages, nodes, maps and data. A page that was visited for an
-// earlier tree
-// (`seen` says false) is not gone into again.
+// Every id of a chunk that the tree needs: pages, nodes, maps and data; data may come more than once. A page
+// that was visited for an earlier tree (enter_meta says false) is not gone into again.
 struct TreeVisitor {
   std::function<bool(const Digest& meta)> enter_meta;  // pages, nodes and maps; false: known already
   std::function<void(const Digest& data)> on_data;

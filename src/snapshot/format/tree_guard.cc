@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/format/tree_guard.h"
+
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+// What a hard link says of itself is what its file says, but for path, type and target.
+bool IsLinkTo(const SnapshotEntry& link, const SnapshotEntry& file) {
+  return file.type == SnapshotEntryType::kFile && file.mode == link.mode && file.uid == link.uid &&
+         file.gid == link.gid && file.mtime_ns == link.mtime_ns && file.size == link.size &&
+         file.content == link.content && file.unsteady == link.unsteady && file.xattrs == link.xattrs;
+}
+
+}  // namespace
+
+bool TreeGuard::IsKnownFolder(std::string_view folder) const {
+  if (!known_.starts_with(folder)) return false;
+  return known_.size() == folder.size() ? known_is_folder_ : known_[folder.size()] == '/';
+}
+
+Result<const SnapshotEntry*> TreeGuard::Find(std::string_view path) {
+  OC_TRY_VOID(lookup_.Seek(path));
+  const bool found = lookup_.place() == TreeWalk::Place::kEntry && lookup_.path() == path;
+  return found ? &lookup_.entry() : nullptr;
+}
+
+Result<void> TreeGuard::CheckFoldersAbove(std::string_view path) {
+  for (size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/', slash + 1)) {
+    const std::string_view folder = path.substr(0, slash);
+    if (IsKnownFolder(folder)) continue;
+    OC_TRY(entry, Find(folder));
+    if (entry == nullptr || entry->type != SnapshotEntryType::kFolder) {
+      return Fail(ErrorCode::kCorrupt,
+                  StrCat("the tree is damaged: ", Quoted(path), " is in no folder of it"));
+    }
+  }
+  return {};
+}
+
+Result<void> TreeGuard::CheckHardLink(const SnapshotEntry& link, const TreePage& page) {
+  const SnapshotEntry* file = page.begin() + page.LowerBound(link.target);
+  if (file == page.end() || file->path != link.target) {
+    OC_TRY(elsewhere, Find(link.target));
+    file = elsewhere;
+  }
+  if (file != nullptr && IsLinkTo(link, *file)) return {};
+  return Fail(ErrorCode::kCorrupt, StrCat("the tree is damaged: ", Quoted(link.path), " is a hard link to ",
+                                          Quoted(link.target), ", which is no such file"));
+}
+
+Result<void> TreeGuard::Check(const TreePage& page) {
+  OC_TRY_VOID(CheckFoldersAbove(page.begin()->path));
+  if (page.has_hard_links) {
+    for (const SnapshotEntry& entry : page) {
+      if (entry.type == SnapshotEntryType::kHardLink) OC_TRY_VOID(CheckHardLink(entry, page));
+    }
+  }
+  const SnapshotEntry& last = *(page.end() - 1);
+  known_ = last.path;
+  known_is_folder_ = last.type == SnapshotEntryType::kFolder;
+  return {};
+}
+
+}  // namespace overcap
