@@ -35,10 +35,12 @@ class Repository {
     Random* random = nullptr;      // nullptr: the kernel's
   };
 
-  // Makes one where none is: kConflict when there is. `secret` empty: not encrypted.
+  // Makes one where none is: kConflict when there is (of two creators at once one wins). `secret` empty: not
+  // encrypted.
   static Result<Repository> Create(Parts parts, std::string_view secret = {}, ChunkSizes chunks = {},
                                    ScryptCost cost = {});
-  // kNotFound when there is none, kDenied for a wrong or missing secret, kConflict for a newer version.
+  // kNotFound when there is none, kDenied for a wrong or missing secret, kUsage for a needless one, kConflict
+  // for a newer version. When `config` is lost or damaged its copy is used.
   static Result<Repository> Open(Parts parts, std::string_view secret = {});
 
   Store& store() const { return *parts_.store; }
@@ -47,12 +49,15 @@ class Repository {
   const RepositoryConfig& config() const { return config_; }
   const std::optional<SecretKey>& master() const { return master_; }
 
+  // What is wrong with `config` and its copy, one line each; `mend`: they are put right too.
+  Result<std::vector<std::string>> CheckConfig(bool mend) const;
+
   // Oldest first; all of one workspace, or of all workspaces when `workspace` is empty. Damaged records are
-  // left out and named in `damage` (may be null).
+  // left out and named in `damage` (may be null), as are those of a newer version.
   Result<std::vector<NamedSnapshot>> Snapshots(std::string_view workspace,
                                                std::vector<std::string>* damage = nullptr) const;
   // By id or the beginning of one (at least 4 digits), "latest", or "latest~2". kNotFound; kUsage when
-  // several begin so.
+  // several begin so; kCorrupt when it is damaged: the caller chooses another.
   Result<NamedSnapshot> Find(std::string_view workspace, std::string_view name) const;
   Result<NamedSnapshot> PutSnapshot(const SnapshotRecord& record) const;
   Result<void> Forget(const NamedSnapshot& snapshot) const;  // only the snapshot; prune frees the space
