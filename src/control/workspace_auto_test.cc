@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/workspace_auto.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "sys/fd.h"
+#include "sys/posix_files.h"
+#include "sys/testing/temp_folder.h"
+
+namespace overcap {
+namespace {
+
+constexpr int64_t kNow = 1'700'000'000'000'000, kMinute = 60'000'000;
+
+AutoState Running() {
+  AutoState state;
+  state.workspace = "w";
+  state.id = "0123";
+  state.host = "n1";
+  state.folder = "/scratch/\xff";
+  state.pid = 4711;
+  state.rules = "every 30m";
+  state.doing = "waits";
+  state.beat_us = kNow - kMinute;
+  state.saved_us = kNow - 3 * kMinute;
+  state.next_us = kNow + 27 * kMinute;
+  return state;
+}
+
+TEST(AutoState, WhatIsWrittenIsRead) {
+  AutoState state = Running();
+  state.error = "a 'b'";
+  state.failures = 2;
+  state.watched = true;
+  state.job_end_us = kNow;
+  EXPECT_EQ(AutoStateFromJson(AutoStateToJson(state), "f").value(), state);
+}
+
+TEST(AutoState, OneLineTellsHowItGoes) {
+  EXPECT_EQ(AutoLines(Running(), AutoLife::kRuns, kNow),
+            std::vector<std::string>{
+                "saves by itself on n1 (pid 4711, every 30m); last backup 3m ago, next in 27m"});
+}
+
+TEST(AutoState, WhatPeopleShouldWorryAboutIsTold) {
+  AutoState state = Running();
+  state.failures = 2;
+  state.error = "'/nfs' is not there";
+  state.changed_us = kNow - 2 * kMinute;
+  const auto lines = AutoLines(state, AutoLife::kRuns, kNow);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[1], "the last 2 tries failed: '/nfs' is not there");
+  EXPECT_EQ(lines[2], "the last backup is older than the work: first change 2m ago");
+}
+
+TEST(AutoState, TheWorkIsSafeOnlyWhenEveryChangeIsKnown) {
+  AutoState state = Running();
+  EXPECT_EQ(WorkOf(state), AutoWork::kUnknown);
+  state.watched = true;
+  EXPECT_EQ(WorkOf(state), AutoWork::kSaved);
+  state.changed_us = kNow;
+  EXPECT_EQ(WorkOf(state), AutoWork::kNewer);
+  state.changed_us = 0;
+  state.saved_us = 0;
+  EXPECT_EQ(WorkOf(state), AutoWork::kNewer);
+}
+
+TEST(AutoState, OnAnotherHostItsBeatTellsWhetherItLives) {
+  AutoState state = Running();
+  EXPECT_EQ(LifeOf(state, "n2", kNow), AutoLife::kRuns);
+  EXPECT_EQ(LifeOf(state, "n2", kNow + 5 * kMinute), AutoLife::kSilent);
+  state.doing = "ended";
+  EXPECT_EQ(LifeOf(state, "n2", kNow), AutoLife::kEnded);
+}
+
+TEST(AutoState, OnItsOwnHostItsLockTellsWhetherItLives) {
+  const TempFolder temp;
+  AutoState state = Running();
+  state.folder = temp.Path();
+  EXPECT_EQ(LifeOf(state, "n1", kNow), AutoLife::kDied);
+  ASSERT_TRUE(PosixFiles().MakeFolders(temp.Path() + "/.overcap"));
+  ASSERT_TRUE(PosixFiles().WriteAtomic(AutoLockFile(temp.Path()), "4711\n", false));
+  EXPECT_EQ(LifeOf(state, "n1", kNow), AutoLife::kDied);
+  const Fd held(open(AutoLockFile(temp.Path()).c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(flock(held.Get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(AutoLockHolder(temp.Path()), 4711);
+  EXPECT_EQ(LifeOf(state, "n1", kNow), AutoLife::kRuns);
+  state.pid = 4712;
+  EXPECT_EQ(LifeOf(state, "n1", kNow), AutoLife::kDied);
+}
+
+TEST(AutoState, ThoseOfAllHostsAreFoundTheNewestFirst) {
+  const TempFolder temp;
+  PosixFiles files;
+  ASSERT_TRUE(files.MakeFolders(temp.Path() + "/workspaces/w/auto"));
+  AutoState state = Running();
+  ASSERT_TRUE(files.WriteAtomic(AutoStateFile(temp.Path(), "w", "n1"), AutoStateToJson(state), false));
+  state.host = "a/b";
+  state.beat_us += 5;
+  ASSERT_TRUE(files.WriteAtomic(AutoStateFile(temp.Path(), "w", "a/b"), AutoStateToJson(state), false));
+  ASSERT_TRUE(files.WriteAtomic(AutoStateFile(temp.Path(), "w", "bad"), "{", false));
+  const auto states = ReadAutoStates(temp.Path(), "w");
+  ASSERT_EQ(states.size(), 2u);
+  EXPECT_EQ(states[0].host, "a/b");
+  EXPECT_EQ(ReadAutoState(temp.Path(), "w", "n1")->host, "n1");
+  EXPECT_FALSE(ReadAutoState(temp.Path(), "w", "n9"));
+}
+
+}  // namespace
+}  // namespace overcap
