@@ -67,7 +67,7 @@ Result<void> ChunkWriter::Lane::State::CloseData() {
 
 Result<void> ChunkWriter::Lane::State::CloseMeta() {
   if (meta_chunks.empty()) return {};
-  OC_TRY_VOID(Send(ChunkKind::kMeta, meta_block->raw, std::move(meta_chunks), std::move(meta_block)));
+  OC_TRY_VOID(Send(ChunkKind::kMeta, meta_block->raw, std::move(meta_chunks), meta_block));
   meta_chunks.clear();
   meta_block = nullptr;
   --writer->open_blocks;
