@@ -87,37 +87,46 @@ bool IsNameOf(int root, const std::string& path, int fd) {
          named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
-int Replace(int root, const std::string& temporary, const std::string& key, int fd) {
-  if (renameat(root, temporary.c_str(), root, key.c_str()) == 0) return 0;
-  const int error = errno;
-  return error == ENOENT && IsNameOf(root, key, fd) ? 0 : error;
+// 0 or an errno of a step that is one call.
+template <typename Call>
+int Step(const FilePutHook& hook, FilePutStep step, const Call& call) {
+  if (const int error = Before(hook, step); error != 0) return error;
+  return call() == 0 ? 0 : errno;
+}
+
+// What a temporary is to become.
+struct NewObject {
+  int root;
+  const std::string& temporary;
+  const std::string& key;
+  int fd;
+};
+
+int Replace(const NewObject& object, const FilePutHook& hook) {
+  const int error = Step(hook, FilePutStep::kRename, [&] {
+    return renameat(object.root, object.temporary.c_str(), object.root, object.key.c_str());
+  });
+  return error == ENOENT && IsNameOf(object.root, object.key, object.fd) ? 0 : error;
 }
 
 // NFS and some FUSE file systems know no RENAME_NOREPLACE; there a link is what exactly one gets.
-int CreateByLink(int root, const std::string& temporary, const std::string& key, int fd,
-                 const FilePutHook& hook) {
-  if (linkat(root, temporary.c_str(), root, key.c_str(), 0) != 0) {
-    const int error = errno;
-    if (error == EPERM || error == ENOSYS) return ENOTSUP;
-    if (error != EEXIST || !IsNameOf(root, key, fd)) return error;
-  }
-  if (const int error = Before(hook, FilePutStep::kDropTemporary); error != 0) return error;
-  unlinkat(root, temporary.c_str(), 0);
-  return 0;
+int CreateByLink(const NewObject& object, const FilePutHook& hook) {
+  const int error = Step(hook, FilePutStep::kLink, [&] {
+    return linkat(object.root, object.temporary.c_str(), object.root, object.key.c_str(), 0);
+  });
+  if (error == EPERM || error == ENOSYS) return ENOTSUP;
+  if (error != 0 && !(error == EEXIST && IsNameOf(object.root, object.key, object.fd))) return error;
+  return Step(hook, FilePutStep::kDropTemporary,
+              [&] { return unlinkat(object.root, object.temporary.c_str(), 0); });
 }
 
-int Create(int root, const std::string& temporary, const std::string& key, int fd, const FilePutHook& hook) {
-  if (renameat2(root, temporary.c_str(), root, key.c_str(), RENAME_NOREPLACE) == 0) return 0;
-  const int error = errno;
-  if (error != EINVAL && error != ENOSYS && error != ENOTSUP) return error;
-  return CreateByLink(root, temporary, key, fd, hook);
-}
-
-int Publish(int root, const std::string& temporary, const std::string& key, int fd, PutMode mode,
-            const FilePutHook& hook) {
-  if (const int error = Before(hook, FilePutStep::kPublish); error != 0) return error;
-  return mode == PutMode::kCreate ? Create(root, temporary, key, fd, hook)
-                                  : Replace(root, temporary, key, fd);
+int Create(const NewObject& object, const FilePutHook& hook) {
+  const int error = Step(hook, FilePutStep::kRenameNew, [&] {
+    return renameat2(object.root, object.temporary.c_str(), object.root, object.key.c_str(),
+                     RENAME_NOREPLACE);
+  });
+  const bool unknown = error == EINVAL || error == ENOSYS || error == ENOTSUP;
+  return unknown ? CreateByLink(object, hook) : error;
 }
 
 }  // namespace
@@ -161,7 +170,8 @@ int PutObjectFile(int root, const std::string& key, std::span<const std::string_
   Fd fd;
   if (const int error = OpenTemporaryAndFolder(root, folder, hook, &temporary, &fd); error != 0) return error;
   int error = FillAndSync(fd.Get(), pieces, hook);
-  if (error == 0) error = Publish(root, temporary, key, fd.Get(), mode, hook);
+  const NewObject object{root, temporary, key, fd.Get()};
+  if (error == 0) error = mode == PutMode::kCreate ? Create(object, hook) : Replace(object, hook);
   if (error != 0) {
     unlinkat(root, temporary.c_str(), 0);
     return error;

@@ -19,8 +19,10 @@ enum class FilePutStep {
   kOpenTemporary,
   kWrite,
   kSyncFile,
-  kPublish,        // rename or link
-  kDropTemporary,  // after a link
+  kRename,         // PutMode::kReplace
+  kRenameNew,      // PutMode::kCreate
+  kLink,           // PutMode::kCreate where there is no such rename
+  kDropTemporary,  // after the link
   kSyncFolder,
 };
 
