@@ -67,13 +67,22 @@ TEST(BlockCodec, ABlockThatOnlyLooksLikeItPaysInTheMiddleIsStoredAfterAll) {
   EXPECT_EQ(out, raw);
 }
 
-TEST(BlockCodec, TheSameBytesAreStoredTheSameWhateverCameBefore) {
-  BlockCompressor used, fresh;
-  std::string first, second, third;
-  used.Compress(Words(300'000), &first);
-  used.Compress(RandomBytes(1'000) + Words(200'000), &second);
-  fresh.Compress(RandomBytes(1'000) + Words(200'000), &third);
-  EXPECT_EQ(second, third);
+TEST(BlockCodec, AChangeOfKindIsNoticedSoon) {
+  BlockCompressor compressor;
+  std::string out;
+  const std::string text = Words(200'000), noise = RandomBytes(200'000);
+  EXPECT_NE(compressor.Compress(text, &out), BlockCodec::kStored);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(compressor.Compress(noise, &out), BlockCodec::kStored);
+  EXPECT_NE(compressor.Compress(text, &out), BlockCodec::kStored);
+}
+
+TEST(BlockCodec, NumbersThatOnlyZstdMakesSmallerAreLeftToIt) {
+  std::mt19937_64 random(9);
+  std::string raw(400'000, '\0');
+  for (size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<char>(i % 2 == 0 ? random() : random() % 8);
+  std::string out;
+  EXPECT_EQ(BlockCompressor().Compress(raw, &out), BlockCodec::kZstd);
+  EXPECT_LT(out.size(), raw.size() * 9 / 10);
 }
 
 RC_GTEST_PROP(BlockCodec, WhateverIsCompressedComesBack, (const std::string& seed)) {
