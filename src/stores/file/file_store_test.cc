@@ -3,7 +3,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -111,24 +114,6 @@ TEST_F(FileStoreTest, ListReadsNoFolderOutsideThePrefix) {
   EXPECT_EQ(store_->ListAll("packs/ab/")->size(), 1u);
 }
 
-TEST_F(FileStoreTest, ListsThousandsPageByPage) {
-  ASSERT_TRUE(store_->Put("k/first", "1"));
-  for (int i = 0; i < 9000; ++i) WriteFile(Path(StrCat("k/", 100'000 + i)), "");
-  std::vector<std::string> keys;
-  std::string next;
-  int pages = 0;
-  do {
-    const Result<StorePage> page = store_->List("k/1", next);
-    ASSERT_TRUE(page);
-    for (const StoredObjectInfo& object : page->objects) keys.push_back(object.key);
-    next = page->next;
-    ++pages;
-  } while (!next.empty());
-  EXPECT_EQ(pages, 3);
-  ASSERT_EQ(keys.size(), 9000u);
-  for (int i = 0; i < 9000; ++i) EXPECT_EQ(keys[i], StrCat("k/", 100'000 + i));
-}
-
 TEST_F(FileStoreTest, AFolderAtTheTopMayStandOnAnotherDisk) {
   ASSERT_EQ(mkdir((folder_ / "disk").c_str(), 0700), 0);
   ASSERT_EQ(symlink((folder_ / "disk").c_str(), Path("packs").c_str()), 0);
@@ -172,6 +157,12 @@ TEST_F(FileStoreTest, AFileInTheWayIsAConflict) {
   EXPECT_EQ(*PosixFiles().List(store_->Location()), (std::vector<std::string>{"a", "b"}));
 }
 
+std::string Told(const Result<void>& result) {
+  return result ? "ok"
+                : StrCat(ErrorCodeName(result.error().code), ": ", result.error().message, "; ",
+                         result.error().hint);
+}
+
 // What `act` meets as a user who does not own the store and may not write into it.
 std::string AsStranger(const std::function<Result<void>()>& act) {
   return InChild([&]() -> std::string {
@@ -194,6 +185,81 @@ TEST_F(FileStoreTest, WhoMayNotWriteIsToldWhereAndWhatToDo) {
   EXPECT_EQ(AsStranger([&] { return store_->Remove("a/b"); }).find("denied: "), 0u);
   EXPECT_EQ(*PosixFiles().List(Path("a")), std::vector<std::string>{"b"});
   for (const char* part : {"", "/a"}) ASSERT_EQ(chmod((store_->Location() + part).c_str(), 0700), 0);
+}
+
+// What `act` says of a store on a small file system of its own, with a function that makes that read-only.
+std::string OnSmallDisk(
+    const std::string& folder,
+    const std::function<std::string(FileStore& store, const std::function<bool()>& lock)>& act) {
+  return InChild([&]() -> std::string {
+    const bool mounted = unshare(CLONE_NEWNS) == 0 &&
+                         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                         mount("none", folder.c_str(), "tmpfs", 0, "size=1m") == 0;
+    if (!mounted) return "cannot mount";
+    const auto store = FileStore::Open(folder, false);
+    return act(**store,
+               [&] { return mount("none", folder.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) == 0; });
+  });
+}
+
+TEST(FileStoreSmallDisk, AFullOneKeepsWhatIsThere) {
+  const TempFolder folder;
+  const std::string said = OnSmallDisk(folder.Path(), [](FileStore& store, const auto&) {
+    const std::string half(600'000, 'x');
+    if (!store.Put("packs/a", half)) return std::string("the first did not fit");
+    const std::string told = Told(store.Put("packs/b", half));
+    const bool kept = store.Get("packs/a").value_or("") == half && store.ListAll("")->size() == 1;
+    const bool room = store.Put("packs/c", "small").has_value() && store.CleanUp(0).value_or(-1) == 0;
+    return StrCat(kept ? "kept, " : "", room ? "room, " : "", told);
+  });
+  if (said == "cannot mount") GTEST_SKIP() << "NOT TESTED: no right to mount a small file system";
+  EXPECT_EQ(said.find("kept, room, unavailable: cannot write 'packs/b' in store '" + folder.Path() + "'"), 0u)
+      << said;
+  EXPECT_NE(said.find("df -h"), std::string::npos) << said;
+}
+
+TEST(FileStoreSmallDisk, AReadOnlyOneStillReads) {
+  const TempFolder folder;
+  const std::string said = OnSmallDisk(folder.Path(), [](FileStore& store, const auto& lock) {
+    if (!store.Put("packs/a", "1") || !lock()) return std::string("cannot mount");
+    const std::string told = Told(store.Put("packs/b", "2")), removed = Told(store.Remove("packs/a"));
+    const bool reads = store.Get("packs/a").value_or("") == "1" && store.ListAll("")->size() == 1;
+    return StrCat(reads ? "reads, " : "", removed.starts_with("denied") ? "stays, " : "", told);
+  });
+  if (said == "cannot mount") GTEST_SKIP() << "NOT TESTED: no right to mount a small file system";
+  EXPECT_EQ(said.find("reads, stays, denied: cannot write 'packs/b' in store '"), 0u) << said;
+  EXPECT_NE(said.find("read-only"), std::string::npos) << said;
+}
+
+// Processes, not threads, on one folder.
+TEST(FileStoreProcesses, ExactlyOneOfSeveralCreatorsWins) {
+  const TempFolder folder;
+  constexpr int kProcesses = 4, kKeys = 25;
+  const auto create_all = [&](int who) {
+    const auto store = FileStore::Open(folder / "store", true);
+    for (int i = 0; store && i < kKeys; ++i)
+      (void)(*store)->Put(StrCat("race/k", i), std::to_string(who), PutMode::kCreate);
+    for (int i = 0; store && i < kKeys; ++i) {
+      const Result<std::string> winner = (*store)->Get(StrCat("race/k", i));
+      if (winner && *winner == std::to_string(who)) (void)(*store)->Put(StrCat("won/k", i, "-", who), "");
+    }
+    _exit(store ? 0 : 1);
+  };
+  std::vector<pid_t> children;
+  for (int who = 0; who < kProcesses; ++who) {
+    const pid_t pid = fork();
+    if (pid == 0) create_all(who);
+    children.push_back(pid);
+  }
+  for (const pid_t pid : children) {
+    int status = -1;
+    waitpid(pid, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  const auto store = FileStore::Open(folder / "store", false);
+  EXPECT_EQ((*store)->ListAll("race/")->size(), static_cast<size_t>(kKeys));
+  EXPECT_EQ((*store)->ListAll("won/")->size(), static_cast<size_t>(kKeys));
+  EXPECT_EQ(*(*store)->CleanUp(0), 0);
 }
 
 }  // namespace
