@@ -149,5 +149,39 @@ TEST(SealObject, AnyChangeIsFound) {
   EXPECT_EQ(OpenObject(kMaster, "id2", "index", *sealed).error().code, ErrorCode::kCorrupt);
 }
 
+std::string FromHex(std::string_view hex) {
+  std::string out;
+  for (size_t i = 0; i < hex.size(); i += 2)
+    out += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
+  return out;
+}
+
+// The vectors of docs/formats/snapshot.md, made with another program.
+TEST(SealVectors, PacksAndObjects) {
+  const std::string salt = FromHex("202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f");
+  const PackSeal seal(kMaster, Counting(0x20), std::string("ocpack2\nd\x01") + std::string(22, '\0') + salt);
+  std::string block, footer;
+  ASSERT_TRUE(seal.Seal(1, "hello", &block));
+  ASSERT_TRUE(seal.Seal(PackSeal::kFooter, "hello", &footer));
+  EXPECT_EQ(Hex(block), "60b4f190491269b0ad07145baa6e634b8f22f62883");
+  EXPECT_EQ(Hex(footer), "d0a229fe50854f328642e0b4defb01150754dfc741");
+  const std::string object = FromHex(
+      "6f637365616c320a202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3fd5a18107e17bafae"
+      "8a031337b680f583bae7d13220");
+  EXPECT_EQ(OpenObject(kMaster, "00112233445566778899aabbccddeeff", "index", object).value_or(""), "hello");
+}
+
+TEST(SealVectors, MasterKey) {
+  EncryptionConfig config{16, 1, 1, "", ""};
+  config.salt = FromHex("202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f");
+  config.master = FromHex(
+      "404142434445464748494a4b0c9e2b0d3e995d9eea6245a0a97379fc1032e5dbca4aa46d3e73b3cb603a47ed6e0364c0"
+      "62f4f628e5720718e46b5c62");
+  const Result<SecretKey> master =
+      OpenEncryption(config, "correct horse", "00112233445566778899aabbccddeeff");
+  ASSERT_TRUE(master) << master.error().message;
+  EXPECT_EQ(master->bytes(), kMaster.bytes());
+}
+
 }  // namespace
 }  // namespace overcap
