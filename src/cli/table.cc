@@ -11,28 +11,18 @@ namespace {
 constexpr int kGap = 2;  // blanks between columns
 constexpr int kNarrowestFlexible = 8;
 
+bool IsPlain(std::string_view text) {
+  bool odd = false;  // without a way out in the middle: so it is done many bytes at once
+  for (const char c : text) odd |= static_cast<unsigned char>(c - 0x20) >= 0x7F - 0x20;
+  return !odd;
+}
+
 // One line that cannot move the cursor: what stands in a cell often comes from the user's command.
-std::string OneLine(std::string text) {
-  const auto plain = [](char c) { return c >= 0x20 && c < 0x7F; };
-  if (std::ranges::all_of(text, plain)) return text;
+std::string OneLine(std::string_view text) {
   std::string out = ToUtf8(text);
   std::ranges::replace_if(
       out, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   return out;
-}
-
-void AppendCell(const std::string& text, int width, bool right, Style style, bool last, std::string* row) {
-  int shown_width = DisplayWidth(text);
-  std::string shortened;
-  if (shown_width > width) {
-    shortened = ShortenToWidth(text, width);
-    shown_width = DisplayWidth(shortened);
-  }
-  const std::string& shown = shortened.empty() ? text : shortened;
-  const auto blanks = static_cast<size_t>(std::max(0, width - shown_width));
-  if (right) row->append(blanks, ' ');
-  row->append(style == Style::kPlain ? shown : PaintText(style, shown));
-  if (!right && !last) row->append(blanks, ' ');
 }
 
 }  // namespace
@@ -64,19 +54,40 @@ std::string PaintText(Style style, std::string_view text) {
   return StrCat("\033[", code, "m", text, "\033[0m");
 }
 
-void Table::AddRow(std::vector<std::string> cells, std::vector<Style> styles) {
-  cells.resize(columns_.size());
-  styles.resize(columns_.size(), Style::kPlain);
-  for (std::string& cell : cells) cell = OneLine(std::move(cell));
-  rows_.push_back({std::move(cells), std::move(styles)});
+Table::Cell Table::Keep(std::string_view text, Style style) {
+  const bool plain = IsPlain(text);
+  const std::string cleaned = plain ? std::string() : OneLine(text);
+  const std::string_view kept = plain ? text : std::string_view(cleaned);
+  const Cell cell{text_.size(), static_cast<uint32_t>(kept.size()),
+                  plain ? static_cast<int>(kept.size()) : DisplayWidth(kept), style};
+  text_.append(kept);
+  return cell;
+}
+
+void Table::AddRow(std::initializer_list<std::string_view> cells, std::initializer_list<Style> styles) {
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    cells_.push_back(Keep(i < cells.size() ? cells.begin()[i] : std::string_view(),
+                          i < styles.size() ? styles.begin()[i] : Style::kPlain));
+  }
+}
+
+void Table::AddRow(const std::vector<std::string>& cells) {
+  for (size_t i = 0; i < columns_.size(); ++i)
+    cells_.push_back(Keep(i < cells.size() ? cells[i] : std::string_view(), Style::kPlain));
+}
+
+void Table::SetCell(size_t row, size_t column, std::string_view text) {
+  Cell& cell = cells_[row * columns_.size() + column];
+  cell = Keep(text, cell.style);
 }
 
 // -1 for a column that has nothing to show.
 std::vector<int> Table::Widths(int width) const {
-  std::vector<int> widths(columns_.size(), rows_.empty() ? 0 : -1);
-  for (const Row& row : rows_) {
-    for (size_t i = 0; i < widths.size(); ++i) {
-      if (!row.cells[i].empty()) widths[i] = std::max(widths[i], DisplayWidth(row.cells[i]));
+  std::vector<int> widths(columns_.size(), cells_.empty() ? 0 : -1);
+  for (size_t i = 0; i < cells_.size(); i += columns_.size()) {
+    for (size_t column = 0; column < columns_.size(); ++column) {
+      const Cell& cell = cells_[i + column];
+      if (cell.size > 0) widths[column] = std::max(widths[column], cell.width);
     }
   }
   int excess = -width - kGap;
@@ -95,26 +106,41 @@ std::vector<int> Table::Widths(int width) const {
   return widths;
 }
 
+void Table::AppendLine(const Cell* cells, const std::vector<int>& widths, bool color,
+                       std::string* out) const {
+  const size_t begin = out->size();
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (widths[i] < 0) continue;
+    if (out->size() > begin) out->append(kGap, ' ');
+    const Cell& cell = cells[i];
+    std::string_view shown = TextOf(cell);
+    std::string shortened;
+    int shown_width = cell.width;
+    if (shown_width > widths[i]) {
+      shown = shortened = ShortenToWidth(shown, widths[i]);
+      shown_width = DisplayWidth(shown);
+    }
+    const auto blanks = static_cast<size_t>(std::max(0, widths[i] - shown_width));
+    if (columns_[i].right) out->append(blanks, ' ');
+    if (color && cell.style != Style::kPlain) {
+      out->append(PaintText(cell.style, shown));
+    } else {
+      out->append(shown);
+    }
+    if (!columns_[i].right && i + 1 < columns_.size()) out->append(blanks, ' ');
+  }
+  while (out->size() > begin && out->back() == ' ') out->pop_back();
+  *out += '\n';
+}
+
 std::string Table::Render(int width, bool color) const {
   const std::vector<int> widths = Widths(width);
+  Table titles(columns_);
+  for (const Column& column : columns_) titles.cells_.push_back(titles.Keep(column.title, Style::kBold));
   std::string out;
-  const auto line = [&](const auto& text, const auto& style) {
-    const size_t begin = out.size();
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      if (widths[i] < 0) continue;
-      if (out.size() > begin) out.append(kGap, ' ');
-      AppendCell(text(i), widths[i], columns_[i].right, color ? style(i) : Style::kPlain,
-                 i + 1 == columns_.size(), &out);
-    }
-    while (out.size() > begin && out.back() == ' ') out.pop_back();
-    out += '\n';
-  };
-  line([&](size_t i) -> const std::string& { return columns_[i].title; },
-       [](size_t) { return Style::kBold; });
-  for (const Row& row : rows_) {
-    line([&](size_t i) -> const std::string& { return row.cells[i]; },
-         [&](size_t i) { return row.styles[i]; });
-  }
+  titles.AppendLine(titles.cells_.data(), widths, color, &out);
+  out.reserve(out.size() * (rows() + 1) + 2 * text_.size());
+  for (size_t i = 0; i < cells_.size(); i += columns_.size()) AppendLine(&cells_[i], widths, color, &out);
   return out;
 }
 

@@ -2,7 +2,10 @@
 // Text in columns.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/output.h"
@@ -21,22 +24,33 @@ class Table {
 
   // One cell per column, missing ones are empty. Control characters in them are made harmless. `styles` (may
   // be shorter) paints whole cells; do not put escapes into the text.
-  void AddRow(std::vector<std::string> cells, std::vector<Style> styles = {});
-  bool empty() const { return rows_.empty(); }
+  void AddRow(std::initializer_list<std::string_view> cells, std::initializer_list<Style> styles = {});
+  void AddRow(const std::vector<std::string>& cells);
+  size_t rows() const { return cells_.size() / columns_.size(); }
+  void SetCell(size_t row, size_t column, std::string_view text);
 
   // The lines, each with its newline; columns in which no row has anything are left out. `width` 0: as wide
   // as it needs to be.
   std::string Render(int width, bool color) const;
 
  private:
-  struct Row {
-    std::vector<std::string> cells;
-    std::vector<Style> styles;
+  // Tens of thousands of rows are no rare thing: their text stands in one piece.
+  struct Cell {
+    size_t begin = 0;
+    uint32_t size = 0;
+    int width = 0;  // that it takes on a terminal
+    Style style = Style::kPlain;
   };
+  Cell Keep(std::string_view text, Style style);
+  std::string_view TextOf(const Cell& cell) const {
+    return std::string_view(text_).substr(cell.begin, cell.size);
+  }
   std::vector<int> Widths(int width) const;
+  void AppendLine(const Cell* cells, const std::vector<int>& widths, bool color, std::string* out) const;
 
   std::vector<Column> columns_;
-  std::vector<Row> rows_;
+  std::string text_;
+  std::vector<Cell> cells_;  // row by row
 };
 
 // The escape sequence of a style around `text`; `text` itself for kPlain.

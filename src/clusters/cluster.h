@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,6 +75,9 @@ class Cluster {
   // Checks the spec against this cluster and says what Submit() would send. Changes nothing and asks nobody
   // who is slow; kUsage tells the user what cannot be had ("asks for 8 GPUs, this machine has 4").
   virtual Result<SubmitPlan> Plan(const JobSpec& spec) = 0;
+  // Submit() of a plan like this follows soon, unless something else is wrong with the job: what takes time
+  // may begin. Nothing is sent by it, and nothing of it is left when the cluster goes.
+  virtual void Expect(const SubmitPlan& plan) { (void)plan; }
   // Idempotent by spec.id: after an error with kUnavailable the same plan may be sent again and runs once;
   // another spec under a known id is kConflict. When it returns a record the job is durable. After any other
   // error there is no such job.
@@ -90,6 +94,12 @@ class Cluster {
   }
   // In the order of submission.
   virtual Result<std::vector<JobRecord>> List(const JobFilter& filter) = 0;
+  // The same one by one, for those who keep little of each.
+  virtual Result<void> ForEach(const JobFilter& filter, const std::function<void(const JobRecord&)>& take) {
+    OC_TRY(records, List(filter));
+    for (const JobRecord& record : records) take(record);
+    return {};
+  }
   // Whole ids for suffixes, whole ids and "last"; kConflict lists candidates, kNotFound suggests the nearest.
   virtual Result<std::vector<std::string>> Resolve(const std::vector<std::string>& refs) = 0;
 

@@ -108,7 +108,8 @@ Result<Draft> MakeDraft(const JobRequest& request, const SubmitTools& tools) {
   OC_TRY(program, FindProgram(draft));
   draft.program = std::move(program);
   OC_TRY_VOID(CheckCapabilities(draft.spec, can, tools.cluster.Name()));
-  OC_TRY_VOID(tools.cluster.Plan(draft.spec));
+  OC_TRY(plan, tools.cluster.Plan(draft.spec));
+  if (tools.submit_follows) tools.cluster.Expect(plan);
   return draft;
 }
 

@@ -25,6 +25,7 @@ struct SubmitTools {
   Random& random;
   std::string store;                                                // the folder of the snapshot store
   std::function<void(int64_t files, int64_t bytes)> progress = {};  // of the capture; may be empty
+  bool submit_follows = false;                                      // the cluster may begin what takes time
 };
 
 struct PreparedJob {

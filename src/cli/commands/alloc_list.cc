@@ -52,7 +52,7 @@ Result<int> Run(World& world, const Args&) {
                {"CLUSTER"},
                {"JOB"}});
   for (const AllocationState& state : states) AddRow(state, now_us, &table);
-  if (table.empty()) {
+  if (table.rows() == 0) {
     out.Note("nothing is held; overcap alloc holds GPUs");
   } else {
     out.Print(table);

@@ -58,67 +58,80 @@ std::string CommandCell(const JobRecord& record) {
   return record.spec.array.empty() ? line : StrCat("[", FormatArraySpec(record.spec.array), "] ", line);
 }
 
-// Lists know only what is written down; why a job waits is asked for the first few
-// of which they do not say it.
-void FindReasons(Cluster& cluster, std::vector<JobRecord>& records) {
-  std::vector<JobRecord*> queued;
-  std::vector<std::string> ids;
-  for (JobRecord& record : records) {
-    if (record.state != JobState::kQueued || !record.reason.empty() || ids.size() == kMostExplained) continue;
-    queued.push_back(&record);
-    ids.push_back(record.spec.id);
-  }
-  if (ids.empty()) return;
-  const auto asked = cluster.Query(ids);
-  if (!asked || asked->size() != ids.size()) return;  // one was removed meanwhile
-  for (size_t i = 0; i < ids.size(); ++i) queued[i]->reason = (*asked)[i].reason;
-}
+// The table of jobs, built one by one.
+class JobsTable {
+ public:
+  explicit JobsTable(int64_t now_us) : now_us_(now_us) {}
 
-std::string TableText(World& world, const std::vector<JobRecord>& records, int width, bool color) {
-  Table table({{"JOB"},
-               {"STATE"},
-               {"GPUS", true},
-               {"AGE", true},
-               {"ELAPSED", true},
-               {"NAME"},
-               {"REASON", false, true},
-               {"COMMAND", false, true}});
-  const int64_t now_us = world.clock().WallUs();
-  for (const JobRecord& record : records) {
-    table.AddRow({record.spec.id, StateCell(record), StrCat(record.spec.resources.gpus),
-                  FormatDuration((now_us - record.spec.submitted_us) / 1'000'000), Elapsed(record, now_us),
-                  record.spec.name, record.reason, CommandCell(record)},
-                 {Style::kPlain, StateStyle(record.state)});
+  void Add(const JobRecord& record) {
+    const bool unexplained = record.state == JobState::kQueued && record.reason.empty();
+    if (unexplained && unexplained_.size() < kMostExplained)
+      unexplained_.push_back({table_.rows(), record.spec.id});
+    if (stale_.empty()) stale_ = record.stale;
+    table_.AddRow({record.spec.id, StateCell(record), StrCat(record.spec.resources.gpus),
+                   FormatDuration((now_us_ - record.spec.submitted_us) / 1'000'000), Elapsed(record, now_us_),
+                   record.spec.name, record.reason, CommandCell(record)},
+                  {Style::kPlain, StateStyle(record.state)});
   }
-  return table.Render(width, color);
-}
 
-std::string IdsText(const std::vector<JobRecord>& records) {
-  std::string text;
-  for (const JobRecord& record : records) text += record.spec.id + "\n";
-  return text;
-}
+  // Lists know only what is written down; why a job waits is asked for the first few of which they do not say
+  // it.
+  void FindReasons(Cluster& cluster) {
+    std::vector<std::string> ids;
+    for (const Unexplained& job : unexplained_) ids.push_back(job.id);
+    if (ids.empty()) return;
+    const auto asked = cluster.Query(ids);
+    if (!asked || asked->size() != ids.size()) return;  // one was removed meanwhile
+    for (size_t i = 0; i < ids.size(); ++i)
+      table_.SetCell(unexplained_[i].row, kReasonColumn, (*asked)[i].reason);
+  }
+
+  std::string Text(int width, bool color) const {
+    if (table_.rows() == 0) return {};
+    // Of jobs whose cluster could not be asked: told once, with the age of what is shown.
+    const std::string note = stale_.empty() ? "" : StrCat("not new: ", ToUtf8(stale_), "\n");
+    return table_.Render(width, color) + note;
+  }
+
+ private:
+  struct Unexplained {
+    size_t row;
+    std::string id;
+  };
+  static constexpr size_t kReasonColumn = 6;
+
+  const int64_t now_us_;
+  Table table_{{{"JOB"},
+                {"STATE"},
+                {"GPUS", true},
+                {"AGE", true},
+                {"ELAPSED", true},
+                {"NAME"},
+                {"REASON", false, true},
+                {"COMMAND", false, true}}};
+  std::vector<Unexplained> unexplained_;
+  std::string stale_;
+};
 
 ListDetail DetailFor(const Output& out) {
   if (out.json()) return ListDetail::kFull;
   return out.quiet() ? ListDetail::kStored : ListDetail::kTable;
 }
 
-// Of jobs whose cluster could not be asked: told once, with the age of what is shown.
-std::string StaleLine(const std::vector<JobRecord>& records) {
-  for (const JobRecord& record : records) {
-    if (!record.stale.empty()) return StrCat("not new: ", ToUtf8(record.stale), "\n");
-  }
-  return {};
-}
-
 Result<std::string> Frame(World& world, Cluster& cluster, const JobFilter& filter, int width, bool color) {
-  OC_TRY(records, cluster.List(filter));
-  if (world.out().json()) return RecordsJson(world, records) + "\n";
-  if (world.out().quiet()) return IdsText(records);
-  if (records.empty()) return std::string();
-  FindReasons(cluster, records);
-  return TableText(world, records, width, color) + StaleLine(records);
+  if (world.out().json()) {
+    OC_TRY(records, cluster.List(filter));
+    return RecordsJson(world, records) + "\n";
+  }
+  if (world.out().quiet()) {
+    std::string ids;
+    OC_TRY_VOID(cluster.ForEach(filter, [&](const JobRecord& record) { ids += record.spec.id + "\n"; }));
+    return ids;
+  }
+  JobsTable table(world.clock().WallUs());
+  OC_TRY_VOID(cluster.ForEach(filter, [&](const JobRecord& record) { table.Add(record); }));
+  table.FindReasons(cluster);
+  return table.Text(width, color);
 }
 
 Result<int> WatchJobs(World& world, Cluster& cluster, const JobFilter& filter) {

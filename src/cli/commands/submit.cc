@@ -212,16 +212,19 @@ void Announce(World& world, const JobRecord& record, const JobSpec& spec, bool w
   }
 }
 
-// Costs nothing when nobody would see it.
-Result<void> Advise(World& world, Cluster& cluster, const JobSpec& spec, bool strict) {
+// Costs nothing when nobody would see it. With --strict advice is an error.
+Result<std::vector<std::string>> Advice(World& world, Cluster& cluster, const JobSpec& spec, bool strict) {
   Output& out = world.out();
-  if (!strict && (out.quiet() || out.json())) return {};
-  const std::vector<std::string> advice = AdviceFor(cluster, spec);
+  if (!strict && (out.quiet() || out.json())) return std::vector<std::string>();
+  std::vector<std::string> advice = AdviceFor(cluster, spec);
   if (strict && !advice.empty())
     return Fail(ErrorCode::kUsage, advice.front(),
                 "nothing was submitted; without --strict this is only advice");
+  return advice;
+}
+
+void SayAdvice(Output& out, const std::vector<std::string>& advice) {
   for (const std::string& line : advice) out.Note(StrCat("advice: ", line));
-  return {};
 }
 
 Result<PreparedJob> Prepare(World& world, Cluster& cluster, const Args& args) {
@@ -229,6 +232,7 @@ Result<PreparedJob> Prepare(World& world, Cluster& cluster, const Args& args) {
   OC_TRY(root, world.ClusterFolder());
   Output& out = world.out();
   SubmitTools tools{cluster, world.config(), world.clock(), world.random(), root + "/store"};
+  tools.submit_follows = !args.Has("--dry-run");
   tools.progress = [&](int64_t files, int64_t bytes) {
     out.Progress(StrCat("capturing code: ", CountOf(files, "file"), ", ", FormatBytes(bytes)));
   };
@@ -241,13 +245,16 @@ Result<int> Run(World& world, const Args& args) {
   Output& out = world.out();
   SayNotes(out, prepared, world.config());
   const JobSpec& spec = prepared.plan.spec;
-  const bool strict = args.Has("--strict"), dry = args.Has("--dry-run");
-  if (strict || dry) OC_TRY_VOID(Advise(world, *cluster, spec, strict));
-  if (dry) return DryRun(out, prepared.plan);
+  // Before it is sent: the cluster is preparing for that already.
+  OC_TRY(advice, Advice(world, *cluster, spec, args.Has("--strict")));
+  if (args.Has("--dry-run")) {
+    SayAdvice(out, advice);
+    return DryRun(out, prepared.plan);
+  }
   OC_TRY(record, cluster->Submit(prepared.plan));
   const bool follow = args.Has("--follow"), wait = args.Has("--wait");
   Announce(world, record, spec, follow || wait);
-  if (!strict) OC_TRY_VOID(Advise(world, *cluster, spec, false));
+  SayAdvice(out, advice);
   if (follow) return FollowJob(world, *cluster, record.spec.id, {});
   if (wait) return WaitForJob(world, *cluster, record.spec.id);
   return 0;

@@ -19,7 +19,7 @@ std::string CombinationsText(const JobSpec& spec, int width) {
   for (int task = 0; task < std::min(count, kMostShown); ++task) {
     std::vector<std::string> cells = SweepValues(spec.sweep, task);
     cells.insert(cells.begin(), std::to_string(task));
-    table.AddRow(std::move(cells));
+    table.AddRow(cells);
   }
   const std::string rest = count > kMostShown ? StrCat("... and ", count - kMostShown, " more\n") : "";
   return table.Render(width, false) + rest;

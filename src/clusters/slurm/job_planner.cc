@@ -106,7 +106,8 @@ Result<SbatchPlan> JobPlanner::Plan(const JobSpec& spec, std::vector<SlurmDepend
 }
 
 std::string JobPlanner::Text(const JobSpec& spec, const SbatchPlan& plan) const {
-  return StrCat(PlanText(spec), "\n$ ", ShellJoin(plan.argv), "\n\n# ", plan.script_path, "\n", plan.script);
+  return StrCat(PlanText(spec), "\n$ ", ShellJoin(plan.argv), " < ", ShellQuote(plan.script_path), "\n\n# ",
+                plan.script_path, "\n", plan.script);
 }
 
 }  // namespace overcap

@@ -2,6 +2,8 @@
 // Hands a job to Slurm so that it runs once, whatever breaks on the way (docs/formats/slurm-job.md).
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,10 @@ class JobSender {
  public:
   JobSender(SlurmContext* context, SlurmQueue* queue) : context_(context), queue_(queue) {}
 
+  // Begins the sbatch that Send() will need when the same plan comes: it reads its configuration meanwhile
+  // and waits for the script. Nothing is sent. No error: then Send() begins it, and says what is wrong.
+  void Expect(const SbatchPlan& plan);
+
   // Idempotent. kConflict: another job has this id. kUnavailable: nobody knows whether Slurm has it; the same
   // may be sent again. Any other error: there is no such job, and nothing is left of it.
   // `made`: of SlurmJobFolder::Make().
@@ -32,9 +38,13 @@ class JobSender {
   Result<SlurmHandle> Keep(int64_t slurm_id, SlurmJobFolder* folder);
   void Discard(SlurmJobFolder* folder);
   std::vector<std::string> Environment() const;
+  Result<std::unique_ptr<ToolRun>> Start(const SbatchPlan& plan) const;
 
   SlurmContext* context_;
   SlurmQueue* queue_;
+  std::vector<std::string> expected_;  // the command of expected_run_
+  int64_t expected_us_ = 0;            // monotonic: when that began
+  std::unique_ptr<ToolRun> expected_run_;
 };
 
 }  // namespace overcap

@@ -28,12 +28,14 @@ class JobSenderTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
 
-  Result<SlurmHandle> Send() {
+  SbatchPlan Plan() { return *JobPlanner(slurm_.get()).Plan(spec_, {}); }
+  Result<SlurmHandle> Send(const SbatchPlan* expected = nullptr) {
     SlurmQueue queue(slurm_.get());
-    JobPlanner planner(slurm_.get());
-    OC_TRY(plan, planner.Plan(spec_, {}));
+    JobSender sender(slurm_.get(), &queue);
+    if (expected != nullptr) sender.Expect(*expected);
+    const SbatchPlan plan = Plan();
     OC_TRY(made, Folder().Make(spec_, plan.script));
-    return JobSender(slurm_.get(), &queue).Send(spec_, made, plan, planner.Named(spec_));
+    return sender.Send(spec_, made, plan, JobPlanner(slurm_.get()).Named(spec_));
   }
   SlurmJobFolder Folder() const { return SlurmJobFolder(slurm_->JobFolder(spec_.id)); }
   int Sent() const {
@@ -53,6 +55,22 @@ TEST_F(JobSenderTest, OneCallSendsAJobAndItsNumberIsKept) {
   EXPECT_EQ(slurm_->calls.size(), 1u) << "nobody else was asked";
   EXPECT_EQ(Folder().Handle()->slurm_id, 100);
   EXPECT_EQ(*Folder().Spec(), spec_);
+}
+
+TEST_F(JobSenderTest, TheOneThatWasExpectedIsGivenTheScript) {
+  const SbatchPlan plan = Plan();
+  ASSERT_TRUE(Send(&plan));
+  EXPECT_EQ(slurm_->started, 1);
+  EXPECT_EQ(slurm_->scripts, std::vector<std::string>{plan.script});
+}
+
+TEST_F(JobSenderTest, WhatWasExpectedOtherwiseIsNotUsed) {
+  SbatchPlan other = Plan();
+  other.argv.push_back("--qos=other");
+  ASSERT_TRUE(Send(&other));
+  EXPECT_EQ(slurm_->started, 2);
+  ASSERT_EQ(slurm_->calls.size(), 1u);
+  EXPECT_EQ(slurm_->calls[0], Plan().argv);
 }
 
 TEST_F(JobSenderTest, SendingAgainSendsNothing) {

@@ -192,9 +192,8 @@ Result<SbatchPlan> PlanSbatch(const SbatchRequest& request, const SbatchSettings
   plan.argv.push_back("--export=ALL");
   plan.argv.push_back("--ignore-pbs");
   plan.argv.insert(plan.argv.end(), settings.extra_args.begin(), settings.extra_args.end());
-  // Last, so that an extra option without its value takes this one and fails, not the script.
+  // Last, so that an extra option without its value takes this one and the answer is none.
   plan.argv.push_back("--parsable");
-  plan.argv.push_back(plan.script_path);
   return plan;
 }
 

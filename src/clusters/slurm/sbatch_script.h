@@ -43,7 +43,7 @@ struct SbatchRequest {
 };
 
 struct SbatchPlan {
-  std::vector<std::string> argv;  // the last word is `script_path`
+  std::vector<std::string> argv;  // reads the script from its standard input
   std::string script_path;        // <folder>/script.sh
   std::string script;
   std::vector<std::string> notes;  // what Slurm will do differently from what was asked; for people

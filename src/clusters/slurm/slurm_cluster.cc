@@ -29,6 +29,7 @@ SlurmCluster::SlurmCluster(ClusterSettings settings)
 SlurmCluster::SlurmCluster(std::unique_ptr<SlurmContext> context)
     : context_(std::move(context)),
       jobs_(std::make_unique<SlurmJobs>(context_.get())),
+      sender_(std::make_unique<JobSender>(context_.get(), &jobs_->queue())),
       view_(std::make_unique<SlurmView>(context_.get())),
       sessions_(std::make_unique<SlurmSessions>(context_.get())) {}
 
@@ -101,6 +102,12 @@ Result<SubmitPlan> SlurmCluster::Plan(const JobSpec& spec) {
   return SubmitPlan{spec, planner.Text(spec, plan), std::move(plan.notes)};
 }
 
+// What waits for others is planned anew when it is sent.
+void SlurmCluster::Expect(const SubmitPlan& plan) {
+  if (!IdsAhead(plan.spec).empty()) return;
+  if (const auto sbatch = JobPlanner(context_.get()).Plan(plan.spec, {})) sender_->Expect(*sbatch);
+}
+
 Result<JobRecord> SlurmCluster::Submit(const SubmitPlan& plan) {
   const JobSpec& spec = plan.spec;
   if (jobs_->Folder(spec.id).Exists()) {
@@ -116,7 +123,7 @@ Result<JobRecord> SlurmCluster::Submit(const SubmitPlan& plan) {
   jobs_->index().Open(spec.id);
   OC_TRY(made, jobs_->Folder(spec.id).Make(spec, sbatch.script));
   if (!ahead.never.empty()) return NeverStarted(spec, ahead.never);
-  auto handle = JobSender(context_.get(), &jobs_->queue()).Send(spec, made, sbatch, planner.Named(spec));
+  auto handle = sender_->Send(spec, made, sbatch, planner.Named(spec));
   if (!handle) {
     if (!jobs_->Folder(spec.id).Exists()) jobs_->index().Forget(spec.id);
     return Fail(std::move(handle).error());
@@ -151,6 +158,11 @@ Result<std::vector<JobRecord>> SlurmCluster::Query(const std::vector<std::string
 Result<std::vector<JobRecord>> SlurmCluster::QueryRecent(const std::vector<std::string>& ids,
                                                          int64_t max_age_us) {
   return jobs_->Query(ids, max_age_us);
+}
+
+Result<void> SlurmCluster::ForEach(const JobFilter& filter,
+                                   const std::function<void(const JobRecord&)>& take) {
+  return jobs_->ForEach(filter, take);
 }
 
 Result<std::vector<JobRecord>> SlurmCluster::List(const JobFilter& filter) {

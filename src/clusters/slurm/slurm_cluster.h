@@ -12,6 +12,7 @@
 
 namespace overcap {
 
+class JobSender;
 class SlurmJobs;
 class SlurmSessions;
 class SlurmView;
@@ -28,11 +29,13 @@ class SlurmCluster : public Cluster {
   const std::string& Name() const override { return context_->settings().name; }
   Capabilities GetCapabilities() const override;
   Result<SubmitPlan> Plan(const JobSpec& spec) override;
+  void Expect(const SubmitPlan& plan) override;
   Result<JobRecord> Submit(const SubmitPlan& plan) override;
   Result<std::vector<JobRecord>> Query(const std::vector<std::string>& ids) override;
   Result<std::vector<JobRecord>> QueryRecent(const std::vector<std::string>& ids,
                                              int64_t max_age_us) override;
   Result<std::vector<JobRecord>> List(const JobFilter& filter) override;
+  Result<void> ForEach(const JobFilter& filter, const std::function<void(const JobRecord&)>& take) override;
   Result<std::vector<std::string>> Resolve(const std::vector<std::string>& refs) override;
   Result<void> Cancel(const std::vector<std::string>& ids, const std::string& reason) override;
   Result<void> Hold(const std::vector<std::string>& ids) override;
@@ -61,6 +64,7 @@ class SlurmCluster : public Cluster {
 
   std::unique_ptr<SlurmContext> context_;
   std::unique_ptr<SlurmJobs> jobs_;
+  std::unique_ptr<JobSender> sender_;
   std::unique_ptr<SlurmView> view_;
   std::unique_ptr<SlurmSessions> sessions_;
 };

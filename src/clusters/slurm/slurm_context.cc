@@ -85,9 +85,13 @@ Result<std::string> SlurmContext::Program(std::string_view name) const {
               "run this on a login node of the cluster, or load its Slurm module first");
 }
 
-Result<ToolAnswer> SlurmContext::CallProgram(SpawnRequest request, std::chrono::milliseconds timeout,
-                                             const std::function<void()>& meanwhile) {
-  return CallTool(std::move(request), timeout, kMostOutput, meanwhile);
+Result<ToolAnswer> SlurmContext::CallProgram(SpawnRequest request, std::chrono::milliseconds timeout) {
+  return CallTool(std::move(request), timeout, kMostOutput);
+}
+
+Result<std::unique_ptr<ToolRun>> SlurmContext::StartProgram(SpawnRequest request,
+                                                            std::chrono::milliseconds timeout) {
+  return StartTool(std::move(request), timeout, kMostOutput);
 }
 
 Result<ToolAnswer> SlurmContext::Call(std::vector<std::string> argv, std::chrono::milliseconds timeout) {
@@ -96,7 +100,7 @@ Result<ToolAnswer> SlurmContext::Call(std::vector<std::string> argv, std::chrono
   request.program = std::move(program);
   request.argv = std::move(argv);
   request.env = ToolEnvironment();
-  return CallProgram(std::move(request), timeout, {});
+  return CallProgram(std::move(request), timeout);
 }
 
 Result<std::string> SlurmContext::Ask(const std::vector<std::string>& argv,

@@ -33,9 +33,11 @@ class SlurmContext {
   // Runs one of them with the variables of tool_variables.h; `argv[0]` is its name. An error with
   // kUnavailable when it does not come back in time. A status other than 0 is no error of this function.
   Result<ToolAnswer> Call(std::vector<std::string> argv, std::chrono::milliseconds timeout);
-  // The same with an environment of the caller's; `meanwhile` as CallTool(). `program`: of Program().
-  virtual Result<ToolAnswer> CallProgram(SpawnRequest request, std::chrono::milliseconds timeout,
-                                         const std::function<void()>& meanwhile);
+  // The same with an environment of the caller's. `program`: of Program().
+  virtual Result<ToolAnswer> CallProgram(SpawnRequest request, std::chrono::milliseconds timeout);
+  // The same, only begun: it reads what it is given.
+  virtual Result<std::unique_ptr<ToolRun>> StartProgram(SpawnRequest request,
+                                                        std::chrono::milliseconds timeout);
   // The same, and a status other than 0 is the error that ReadToolFailure() makes of it. Gives its stdout.
   Result<std::string> Ask(const std::vector<std::string>& argv, std::chrono::milliseconds timeout);
   // The environment in which Slurm's programs run, NAME=VALUE.

@@ -16,7 +16,7 @@
 namespace overcap {
 namespace {
 
-constexpr size_t kListBytes = 32 << 20;  // the text of a long queue, and what is made of it
+constexpr size_t kListBytes = 16 << 20;  // the text of a long queue, and what is made of it
 constexpr size_t kEndedShown = 20;
 constexpr size_t kMostCompared = 200;
 constexpr size_t kWaitingRead = 50;  // so many jobs that wait are read from their folders for a table
@@ -63,8 +63,10 @@ int64_t SecondsOfId(std::string_view id) {
 // What a table shows of a job, by the queue alone. Rows that follow each other mostly wait for the same.
 class RowReader {
  public:
-  explicit RowReader(const std::string& cluster, const std::string& stale)
-      : cluster_(cluster), stale_(stale) {}
+  RowReader(const std::string& cluster, const std::string& stale) : cluster_(cluster), stale_(stale) {
+    plain_.spec.cluster = cluster;
+    plain_.stale = stale;
+  }
 
   const SlurmState& StateOf(const SqueueRow& row) {
     if (row.state() != raw_state_ || row.reason() != raw_reason_) {
@@ -74,29 +76,19 @@ class RowReader {
     return state_;
   }
 
-  // `id`: ours; "": it is not ours.
-  void Read(const SqueueRow& row, std::string_view id, JobRecord* record) {
+  // `id`: ours; "": it is not ours. Valid until the next call.
+  const JobRecord& Read(const SqueueRow& row, std::string_view id) {
+    JobRecord& record = row.is_array() ? array_ : plain_;
     if (row.is_array()) {
-      *record = ForeignRecord(row.Parse(), cluster_);
+      record = ForeignRecord(row.Parse(), cluster_);
+      record.stale = stale_;
     } else {
-      const SlurmState& state = StateOf(row);
-      record->spec.id = std::to_string(row.job_id());
-      record->spec.user = row.user();
-      record->spec.cluster = cluster_;
-      record->spec.name = Name(row.name());
-      record->spec.submitted_us = row.submit_us();
-      record->spec.resources.gpus = row.gpus();
-      record->spec.resources.nodes = std::max(1, row.nodes());
-      record->state = state.state;
-      record->raw_state = row.state();
-      record->reason = state.reason;
-      record->restarts = record->attempt = row.restarts();
-      if (state.state == JobState::kRunning) ++record->attempt, record->started_us = row.start_us();
+      ReadPlain(row);
     }
-    record->stale = stale_;
-    if (id.empty()) return;
-    record->spec.id = id;
-    record->spec.user = UserOfId(id);
+    if (id.empty()) return record;
+    record.spec.id = id;
+    record.spec.user = UserOfId(id);
+    return record;
   }
 
  private:
@@ -105,10 +97,29 @@ class RowReader {
     return plain ? std::string(name) : ToUtf8(name);
   }
 
+  // Everything that differs between rows: the record is used for all of them.
+  void ReadPlain(const SqueueRow& row) {
+    const SlurmState& state = StateOf(row);
+    plain_.spec.id = std::to_string(row.job_id());
+    plain_.spec.user = row.user();
+    plain_.spec.name = Name(row.name());
+    plain_.spec.submitted_us = row.submit_us();
+    plain_.spec.resources.gpus = row.gpus();
+    plain_.spec.resources.nodes = std::max(1, row.nodes());
+    plain_.state = state.state;
+    plain_.raw_state = row.state();
+    plain_.reason = state.reason;
+    const bool runs = state.state == JobState::kRunning;
+    plain_.restarts = row.restarts();
+    plain_.attempt = plain_.restarts + (runs ? 1 : 0);
+    plain_.started_us = runs ? row.start_us() : 0;
+  }
+
   const std::string& cluster_;
   const std::string& stale_;
   std::string_view raw_state_, raw_reason_;
   SlurmState state_;
+  JobRecord plain_, array_;
 };
 
 bool Waits(JobState state) {
@@ -215,7 +226,22 @@ void SlurmJobs::SortRows(const JobFilter& filter, ListWork* work) {
   }
 }
 
-Result<std::vector<JobRecord>> SlurmJobs::List(const JobFilter& filter) {
+// Those that need more than their row, in the order of submission.
+std::vector<JobRecord> SlurmJobs::ReadRecords(const ListWork& work, const JobFilter& filter) {
+  std::vector<JobRecord> records;
+  for (const auto& [id, rows] : work.arrays) {
+    if (auto record = ArrayRow(std::string(id), rows)) records.push_back(*std::move(record));
+  }
+  JudgeList(work.read, &records);
+  std::erase_if(records, [&](const JobRecord& job) { return !Matches(job, filter); });
+  if (!filter.all && filter.states.empty() && filter.since_us == 0) KeepRecent(&records);
+  std::stable_sort(records.begin(), records.end(), [](const JobRecord& a, const JobRecord& b) {
+    return a.spec.submitted_us < b.spec.submitted_us;
+  });
+  return records;
+}
+
+Result<void> SlurmJobs::ForEach(const JobFilter& filter, const std::function<void(const JobRecord&)>& take) {
   if (!queue_.known()) ExpectLargeHeap(kListBytes);
   const auto fresh = queue_.Refresh(kWatchAgeUs);
   ListWork work;
@@ -226,26 +252,25 @@ Result<std::vector<JobRecord>> SlurmJobs::List(const JobFilter& filter) {
   for (const SqueueRow& row : foreign) {
     if (!reader.StateOf(row).ended) work.taken.push_back({&row, row.submit_us(), {}});
   }
-  // Sorted while they are small.
+  // None of these has ended.
   std::stable_sort(
       work.taken.begin(), work.taken.end(),
       [](const ListWork::Taken& a, const ListWork::Taken& b) { return a.submitted_us < b.submitted_us; });
-  std::vector<JobRecord> records;
-  records.reserve(work.taken.size() + work.arrays.size() + work.read.size());
-  for (const ListWork::Taken& job : work.taken) reader.Read(*job.row, job.id, &records.emplace_back());
-  for (const auto& [id, rows] : work.arrays) {
-    if (auto record = ArrayRow(std::string(id), rows)) records.push_back(*std::move(record));
+  const std::vector<JobRecord> records = ReadRecords(work, filter);
+  if (!fresh && records.empty() && work.taken.empty()) return Fail(fresh.error());
+  auto next = records.begin();
+  for (const ListWork::Taken& job : work.taken) {
+    for (; next != records.end() && next->spec.submitted_us < job.submitted_us; ++next) take(*next);
+    const JobRecord& record = reader.Read(*job.row, job.id);
+    if (Matches(record, filter)) take(record);
   }
-  JudgeList(work.read, &records);
-  if (!fresh && records.empty()) return Fail(fresh.error());
-  if (!filter.user.empty() || filter.since_us > 0 || !filter.states.empty())
-    std::erase_if(records, [&](const JobRecord& job) { return !Matches(job, filter); });
-  if (!filter.all && filter.states.empty() && filter.since_us == 0) KeepRecent(&records);
-  const auto earlier = [](const JobRecord& a, const JobRecord& b) {
-    return a.spec.submitted_us < b.spec.submitted_us;
-  };
-  if (!std::is_sorted(records.begin(), records.end(), earlier))
-    std::stable_sort(records.begin(), records.end(), earlier);
+  for (; next != records.end(); ++next) take(*next);
+  return {};
+}
+
+Result<std::vector<JobRecord>> SlurmJobs::List(const JobFilter& filter) {
+  std::vector<JobRecord> records;
+  OC_TRY_VOID(ForEach(filter, [&](const JobRecord& record) { records.push_back(record); }));
   return records;
 }
 

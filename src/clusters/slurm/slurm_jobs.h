@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,7 @@ class SlurmJobs {
   Result<JobRecord> LookAt(const std::string& id);
 
   Result<std::vector<JobRecord>> List(const JobFilter& filter);
+  Result<void> ForEach(const JobFilter& filter, const std::function<void(const JobRecord&)>& take);
   Result<std::vector<std::string>> Resolve(const std::vector<std::string>& refs);
 
   // Notes that a job has ended: nothing more can happen to it.
@@ -58,6 +60,7 @@ class SlurmJobs {
   Result<JobRecord> Foreign(const std::string& id);
   Result<JobRecord> LookAtForeign(const std::string& id);
   std::optional<JobRecord> ArrayRow(const std::string& id, const std::vector<const SqueueRow*>& rows);
+  std::vector<JobRecord> ReadRecords(const ListWork& work, const JobFilter& filter);
   void SortRows(const JobFilter& filter, ListWork* work);
   Result<std::string> ResolveOne(const std::string& ref, const std::vector<std::string>& all);
   Result<std::string> ResolveNumber(const std::string& ref);

@@ -25,8 +25,7 @@ class RecordedSlurm : public SlurmContext {
   explicit RecordedSlurm(const std::string& root) : SlurmContext(Settings(root)) {}
 
   Result<std::string> Program(std::string_view name) const override { return StrCat("/slurm/", name); }
-  Result<ToolAnswer> CallProgram(SpawnRequest request, std::chrono::milliseconds,
-                                 const std::function<void()>&) override {
+  Result<ToolAnswer> CallProgram(SpawnRequest request, std::chrono::milliseconds) override {
     const std::vector<std::string>& argv = request.argv;
     const std::string name = argv[0] == "sacctmgr" ? StrCat("sacctmgr ", argv[5]) : argv[0];
     calls[name] += 1;

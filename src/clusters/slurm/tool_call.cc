@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,22 +52,6 @@ bool ReadMore(int fd, std::string* text) {
   return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-// Until both ends are closed. False when the time is over or `out` is too long.
-bool ReadBoth(int out_fd, int err_fd, Time deadline, size_t max_out, ToolAnswer* answer) {
-  pollfd fds[2] = {{out_fd, POLLIN, 0}, {err_fd, POLLIN, 0}};
-  while (fds[0].fd >= 0 || fds[1].fd >= 0) {
-    if (!Wait(fds, 2, deadline)) return false;
-    const size_t before = answer->out.size();
-    if (fds[0].revents != 0 && !ReadMore(out_fd, &answer->out)) fds[0].fd = -1;
-    // Long lists come in small pieces: to be woken for each would hold their writer up.
-    if (before > kLongAnswer && answer->out.size() - before < kChunk && fds[0].fd >= 0) usleep(kLongPauseUs);
-    if (fds[1].revents != 0 && !ReadMore(err_fd, &answer->err)) fds[1].fd = -1;
-    if (answer->out.size() > max_out) return false;
-    answer->err.resize(std::min(answer->err.size(), kMaxErr));
-  }
-  return true;
-}
-
 bool Reap(const Spawned& child, Time deadline, int* status) {
   pollfd entry{child.pidfd.Get(), POLLIN, 0};
   if (!Wait(&entry, 1, deadline)) return false;
@@ -76,32 +61,125 @@ bool Reap(const Spawned& child, Time deadline, int* status) {
   return true;
 }
 
-}  // namespace
+class RealToolRun : public ToolRun {
+ public:
+  RealToolRun(Time deadline, size_t max_out) : deadline_(deadline), max_out_(max_out) {}
+  ~RealToolRun() override {
+    if (child_.pid > 0) Kill();
+  }
 
-Result<ToolAnswer> CallTool(SpawnRequest request, std::chrono::milliseconds timeout, size_t max_out,
-                            const std::function<void()>& meanwhile) {
-  const Time deadline = std::chrono::steady_clock::now() + timeout;
+  Result<void> Start(SpawnRequest request, bool with_input);
+  void Give(std::string_view input) override;
+  Result<std::string> Line() override;
+  Result<ToolAnswer> Finish() override;
+
+ private:
+  enum class Until { kLine, kEnd };
+  bool Read(Until until);
+  void Kill();
+  tl::unexpected<Error> Late();
+
+  const Time deadline_;
+  const size_t max_out_;
+  std::string name_;
+  Spawned child_;
+  Fd in_, out_, err_;
+  ToolAnswer answer_;
+};
+
+// A socket and not a pipe: who writes to one whose reader is gone can do without a signal.
+Result<void> RealToolRun::Start(SpawnRequest request, bool with_input) {
   OC_TRY(out, MakePipe());
   OC_TRY(err, MakePipe());
   (void)fcntl(out.read_end.Get(), F_SETPIPE_SZ, kPipeBytes);  // fewer wake-ups for long lists; may be refused
+  int ends[2] = {-1, -1};
+  if (with_input && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return Fail(ErrnoError(errno, "cannot make a socket"));
+  in_.Reset(ends[0]);
+  const Fd their_in(ends[1]);
+  request.stdin_fd = their_in.Get();
   request.stdout_fd = out.write_end.Get(), request.stderr_fd = err.write_end.Get();
   request.group = ProcessGroup::kGroup;
   request.want_pidfd = true;
   request.parent_death_signal = SIGKILL;
+  name_ = request.argv[0];
   OC_TRY(child, Spawn(request));
-  out.write_end.Reset(), err.write_end.Reset();
-  if (meanwhile) meanwhile();
-  ToolAnswer answer;
-  int status = 0;
-  if (ReadBoth(out.read_end.Get(), err.read_end.Get(), deadline, max_out, &answer) &&
-      Reap(child, deadline, &status)) {
-    answer.end = ProcessEndOf(status);
-    return answer;
+  child_ = std::move(child);
+  out_ = std::move(out.read_end), err_ = std::move(err.read_end);
+  return {};
+}
+
+void RealToolRun::Give(std::string_view input) {
+  pollfd entry{in_.Get(), POLLOUT, 0};
+  while (!input.empty() && Wait(&entry, 1, deadline_)) {
+    const ssize_t n = send(in_.Get(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) break;
+    if (n > 0) input.remove_prefix(static_cast<size_t>(n));
   }
-  kill(-child.pid, SIGKILL);
-  (void)Reap(child, std::chrono::steady_clock::now() + std::chrono::seconds(1), &status);
-  const std::string_view why = answer.out.size() > max_out ? "' printed too much" : "' did not end in time";
-  return Fail(ErrorCode::kUnavailable, StrCat("'", request.argv[0], why));
+  in_.Reset();
+}
+
+// Until there is a line or both ends are closed. False when the time is over or there is too much.
+bool RealToolRun::Read(Until until) {
+  while (out_ || err_) {
+    if (until == Until::kLine && (!out_ || answer_.out.find('\n') != std::string::npos)) return true;
+    pollfd fds[2] = {{out_.Get(), POLLIN, 0}, {err_.Get(), POLLIN, 0}};
+    if (!Wait(fds, 2, deadline_)) return false;
+    const size_t before = answer_.out.size();
+    if (fds[0].revents != 0 && !ReadMore(out_.Get(), &answer_.out)) out_.Reset();
+    // Long lists come in small pieces: to be woken for each would hold their writer up.
+    const bool ended = (fds[0].revents & POLLHUP) != 0;
+    if (!ended && before > kLongAnswer && answer_.out.size() - before < kChunk && out_) usleep(kLongPauseUs);
+    if (fds[1].revents != 0 && !ReadMore(err_.Get(), &answer_.err)) err_.Reset();
+    if (answer_.out.size() > max_out_) return false;
+    answer_.err.resize(std::min(answer_.err.size(), kMaxErr));
+  }
+  return true;
+}
+
+void RealToolRun::Kill() {
+  int status = 0;
+  kill(-child_.pid, SIGKILL);
+  (void)Reap(child_, std::chrono::steady_clock::now() + std::chrono::seconds(1), &status);
+  child_.pid = -1;
+}
+
+tl::unexpected<Error> RealToolRun::Late() {
+  Kill();
+  const std::string_view why = answer_.out.size() > max_out_ ? "' printed too much" : "' did not end in time";
+  return Fail(ErrorCode::kUnavailable, StrCat("'", name_, why));
+}
+
+Result<std::string> RealToolRun::Line() {
+  if (!Read(Until::kLine)) return Late();
+  return answer_.out.substr(0, answer_.out.find('\n') + 1);  // npos + 1: there is none
+}
+
+Result<ToolAnswer> RealToolRun::Finish() {
+  int status = 0;
+  if (!Read(Until::kEnd) || !Reap(child_, deadline_, &status)) return Late();
+  child_.pid = -1;
+  answer_.end = ProcessEndOf(status);
+  return std::move(answer_);
+}
+
+Result<std::unique_ptr<RealToolRun>> Start(SpawnRequest request, std::chrono::milliseconds timeout,
+                                           size_t max_out, bool with_input) {
+  auto run = std::make_unique<RealToolRun>(std::chrono::steady_clock::now() + timeout, max_out);
+  OC_TRY_VOID(run->Start(std::move(request), with_input));
+  return run;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ToolRun>> StartTool(SpawnRequest request, std::chrono::milliseconds timeout,
+                                           size_t max_out) {
+  return Start(std::move(request), timeout, max_out, true);
+}
+
+Result<ToolAnswer> CallTool(SpawnRequest request, std::chrono::milliseconds timeout, size_t max_out) {
+  OC_TRY(run, Start(std::move(request), timeout, max_out, false));
+  return run->Finish();
 }
 
 }  // namespace overcap

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 namespace overcap {
 namespace {
@@ -55,6 +56,44 @@ TEST(ToolCall, AProgramThatIsNotThereIsNotFound) {
   const auto answer = CallTool(request, milliseconds(1000), 100);
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ErrorCode::kNotFound);
+}
+
+TEST(ToolCall, OneThatIsFedReadsAllAndTheEnd) {
+  auto run = StartTool(Shell("read first; echo \"got $first\"; cat >&2"), milliseconds(20'000), 100'000);
+  ASSERT_TRUE(run);
+  const std::string rest(10'000, 'x');
+  (*run)->Give("one\n" + rest);
+  const auto line = (*run)->Line();
+  ASSERT_TRUE(line);
+  EXPECT_EQ(*line, "got one\n");
+  const auto answer = (*run)->Finish();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->out, "got one\n");
+  EXPECT_EQ(answer->err, rest);
+  EXPECT_TRUE(answer->end.ok());
+}
+
+TEST(ToolCall, OneThatIsGivenNothingIsKilledBeforeItSeesAnEnd) {
+  const std::string mark = testing::TempDir() + "/tool-call-mark";
+  unlink(mark.c_str());
+  {
+    auto run = StartTool(Shell("cat; touch " + mark), milliseconds(20'000), 100);
+    ASSERT_TRUE(run);
+  }
+  EXPECT_NE(access(mark.c_str(), F_OK), 0);
+}
+
+TEST(ToolCall, FeedingOneThatHasEndedIsNoErrorAndNoSignal) {
+  auto run = StartTool(Shell("exec 0<&-; echo no >&2; exit 4"), milliseconds(20'000), 100);
+  ASSERT_TRUE(run);
+  const auto line = (*run)->Line();
+  ASSERT_TRUE(line);
+  EXPECT_EQ(*line, "");
+  (*run)->Give("too late");
+  const auto answer = (*run)->Finish();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->end.exit_status, 4);
+  EXPECT_EQ(answer->err, "no\n");
 }
 
 }  // namespace

@@ -71,10 +71,8 @@ Result<std::string> TestingSlurm::Program(std::string_view name) const {
   return StrCat("/programs/", name);
 }
 
-Result<ToolAnswer> TestingSlurm::CallProgram(SpawnRequest request, std::chrono::milliseconds,
-                                             const std::function<void()>& meanwhile) {
+Result<ToolAnswer> TestingSlurm::CallProgram(SpawnRequest request, std::chrono::milliseconds) {
   calls.push_back(request.argv);
-  if (meanwhile) meanwhile();
   const std::string& program = request.argv[0];
   if (program == "sbatch") {
     environment = request.env;
@@ -101,6 +99,33 @@ Result<ToolAnswer> TestingSlurm::CallProgram(SpawnRequest request, std::chrono::
     if (program == "scontrol") job.reason = request.argv[1] == "hold" ? "JobHeldUser" : "Priority";
   }
   return Answer("");
+}
+
+Result<std::unique_ptr<ToolRun>> TestingSlurm::StartProgram(SpawnRequest request,
+                                                            std::chrono::milliseconds timeout) {
+  // Does all its work when it has got its input: one that is given none has done nothing.
+  class Run : public ToolRun {
+   public:
+    Run(TestingSlurm* slurm, SpawnRequest asked, std::chrono::milliseconds time)
+        : slurm_(slurm), request_(std::move(asked)), timeout_(time) {}
+    void Give(std::string_view input) override {
+      slurm_->scripts.emplace_back(input);
+      answer_ = slurm_->CallProgram(request_, timeout_);
+    }
+    Result<std::string> Line() override {
+      if (!answer_) return Fail(answer_.error());
+      return answer_->out;
+    }
+    Result<ToolAnswer> Finish() override { return answer_; }
+
+   private:
+    TestingSlurm* slurm_;
+    SpawnRequest request_;
+    std::chrono::milliseconds timeout_;
+    Result<ToolAnswer> answer_ = ToolAnswer{{1, 0}, "", "sbatch: error: Batch script is empty!\n"};
+  };
+  ++started;
+  return std::make_unique<Run>(this, std::move(request), timeout);
 }
 
 ToolAnswer TestingSlurm::Sbatch(const std::vector<std::string>& argv) {

@@ -25,14 +25,17 @@ class TestingSlurm : public SlurmContext {
   explicit TestingSlurm(const std::string& root);
 
   Result<std::string> Program(std::string_view name) const override;
-  Result<ToolAnswer> CallProgram(SpawnRequest request, std::chrono::milliseconds timeout,
-                                 const std::function<void()>& meanwhile) override;
+  Result<ToolAnswer> CallProgram(SpawnRequest request, std::chrono::milliseconds timeout) override;
+  Result<std::unique_ptr<ToolRun>> StartProgram(SpawnRequest request,
+                                                std::chrono::milliseconds timeout) override;
 
   std::vector<Job> jobs;
   Submit next = Submit::kAnswers;
   bool away = false;                            // the controller does not answer
   std::vector<std::vector<std::string>> calls;  // of all programs
   std::vector<std::string> environment;         // of the last sbatch
+  int started = 0;                              // programs that wait, or waited, for input
+  std::vector<std::string> scripts;             // that sbatch was given
   std::function<void()> during_submit;          // happens while sbatch runs
 
  private:
