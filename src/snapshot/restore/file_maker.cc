@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/restore/file_maker.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "snapshot/file_io.h"
+
+namespace overcap {
+namespace {
+
+constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+
+}  // namespace
+
+// The folder in which what replaces an entry is made: rename() must reach the entry's own from there.
+int FileMaker::StageFd(uint32_t entry) {
+  const uint32_t folder = scene_.tree[entry].parent;
+  return scene_.survey.foreign[folder] != 0 ? fds_.Get(folder) : scene_.staging.Open();
+}
+
+int FileMaker::Begin(uint32_t entry, NewFile* file) {
+  file->entry = entry;
+  const mode_t mode = scene_.rules.CreateMode(scene_.tree[entry]);
+  if (scene_.survey.states[entry] == EntryState::kMissing) {
+    const int folder = fds_.Get(scene_.tree[entry].parent);
+    if (folder < 0) return errno;
+    file->fd.Reset(openat(folder, scene_.tree.Name(entry), kNew, mode));
+    if (file->fd) return 0;
+    if (errno != EEXIST) return errno;  // somebody was faster: it is replaced like what was there before
+  }
+  const int stage = StageFd(entry);
+  if (stage < 0) return errno;
+  file->staged = true;
+  file->staged_name = scene_.staging.NewName();
+  file->fd.Reset(openat(stage, file->staged_name.c_str(), kNew, mode));
+  return file->fd ? 0 : errno;
+}
+
+int FileMaker::Reopen(NewFile* file) {
+  const int folder = file->staged ? StageFd(file->entry) : fds_.Get(scene_.tree[file->entry].parent);
+  if (folder < 0) return errno;
+  const char* name = file->staged ? file->staged_name.c_str() : scene_.tree.Name(file->entry);
+  file->fd.Reset(openat(folder, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+  return file->fd ? 0 : errno;
+}
+
+int FileMaker::Finish(NewFile* file) {
+  const uint32_t entry = file->entry;
+  // What is staged was made in another folder, which hands nothing down that its own would; nor may what that
+  // one has count.
+  const bool inherits = scene_.hands_down[scene_.tree[entry].parent] != 0 || file->staged;
+  int error = SetAttributes(file->fd.Get(), scene_.tree[entry], scene_.tree.Xattrs(entry), scene_.rules,
+                            inherits ? AttributesOn::kInherited : AttributesOn::kNew);
+  // Some file systems tell only here that the disk is full.
+  if (close(file->fd.Release()) != 0 && error == 0 && errno != EINTR) error = errno;
+  if (error == 0 && file->staged) error = Place(StageFd(entry), file->staged_name, entry);
+  if (error != 0) Drop(file);
+  return error;
+}
+
+void FileMaker::Drop(NewFile* file) {
+  file->fd.Reset();
+  const int folder = file->staged ? StageFd(file->entry) : fds_.Get(scene_.tree[file->entry].parent);
+  const char* name = file->staged ? file->staged_name.c_str() : scene_.tree.Name(file->entry);
+  if (folder >= 0) (void)unlinkat(folder, name, 0);
+}
+
+int FileMaker::Place(int stage_fd, const std::string& name, uint32_t entry) {
+  const int folder = fds_.Get(scene_.tree[entry].parent);
+  if (folder < 0 || stage_fd < 0) return errno;
+  return renameat(stage_fd, name.c_str(), folder, scene_.tree.Name(entry)) == 0 ? 0 : errno;
+}
+
+// What became of an entry.
+void FileMaker::Settle(uint32_t entry, int error, int64_t bytes, const char* act) {
+  scene_.survey.states[entry] = error == 0 ? EntryState::kMade : EntryState::kFailed;
+  if (error != 0) return scene_.ledger.ErrnoProblem(entry, act, error);
+  scene_.ledger.Wrote(scene_.tree[entry].IsFile() ? 1 : 0, bytes);
+}
+
+void FileMaker::MakeWhole(uint32_t entry, std::string_view content) {
+  NewFile file;
+  int error = Begin(entry, &file);
+  if (error == 0 && !WriteWhole(file.fd.Get(), content)) {
+    error = errno;
+    Drop(&file);
+  } else if (error == 0) {
+    error = Finish(&file);
+  }
+  Settle(entry, error, static_cast<int64_t>(content.size()), "cannot be written");
+}
+
+void FileMaker::MakeSymlink(uint32_t entry) {
+  const int folder = fds_.Get(scene_.tree[entry].parent);
+  if (folder < 0) return Settle(entry, errno, 0, "cannot be made");
+  const char* target = scene_.tree.Target(entry).c_str();
+  const bool missing = scene_.survey.states[entry] == EntryState::kMissing;
+  if (missing && symlinkat(target, folder, scene_.tree.Name(entry)) == 0) {
+    const int error = SetLinkAttributes(folder, scene_.tree.Name(entry), scene_.tree[entry],
+                                        scene_.tree.Xattrs(entry), scene_.rules);
+    return Settle(entry, error, 0, "cannot be given its attributes");
+  }
+  if (missing && errno != EEXIST) return Settle(entry, errno, 0, "cannot be made");
+  const int stage = StageFd(entry);
+  const std::string name = scene_.staging.NewName();
+  if (stage < 0 || symlinkat(target, stage, name.c_str()) != 0)
+    return Settle(entry, errno, 0, "cannot be made");
+  int error =
+      SetLinkAttributes(stage, name.c_str(), scene_.tree[entry], scene_.tree.Xattrs(entry), scene_.rules);
+  if (error == 0) error = Place(stage, name, entry);
+  if (error != 0) (void)unlinkat(stage, name.c_str(), 0);
+  Settle(entry, error, 0, "cannot be made");
+}
+
+void FileMaker::MakeHardLink(uint32_t entry) {
+  const uint32_t first = scene_.tree[entry].link;
+  const EntryState state = scene_.survey.states[first];
+  if (state == EntryState::kFailed) {
+    scene_.survey.states[entry] = EntryState::kFailed;
+    return scene_.ledger.Problem(entry, "the file that it is a link to could not be restored");
+  }
+  const int from = fds_.Get(scene_.tree[first].parent);
+  const int folder = from < 0 ? -1 : fds_.Get(scene_.tree[entry].parent);
+  if (folder < 0) return Settle(entry, errno, 0, "cannot be made");
+  const char* name = scene_.tree.Name(entry);
+  if (scene_.survey.states[entry] == EntryState::kMissing) {
+    if (linkat(from, scene_.tree.Name(first), folder, name, 0) == 0) return Settle(entry, 0, 0, "");
+    if (errno != EEXIST) return Settle(entry, errno, 0, "cannot be linked");
+  }
+  const int stage = StageFd(entry);
+  const std::string staged = scene_.staging.NewName();
+  if (stage < 0 || linkat(from, scene_.tree.Name(first), stage, staged.c_str(), 0) != 0) {
+    return Settle(entry, errno, 0, "cannot be linked");
+  }
+  const int error = Place(stage, staged, entry);
+  (void)unlinkat(stage, staged.c_str(), 0);  // rename() of two names of one file leaves both
+  Settle(entry, error, 0, "cannot be linked");
+}
+
+// Also when the owner himself may not read it.
+int FileMaker::OpenOld(uint32_t entry) {
+  const int folder = fds_.Get(scene_.tree[entry].parent);
+  if (folder < 0) return -1;
+  const char* name = scene_.tree.Name(entry);
+  constexpr int kOld = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const int fd = openat(folder, name, kOld);
+  if (fd >= 0 || errno != EACCES) return fd;
+  const Fd path_fd(openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!path_fd || ChmodPathFd(path_fd.Get(), 0600) != 0) return -1;
+  return openat(folder, name, kOld);
+}
+
+void FileMaker::SetOnly(uint32_t entry) {
+  if (scene_.tree[entry].IsSymlink()) return MakeSymlink(entry);
+  const Fd fd(OpenOld(entry));
+  int error = fd ? 0 : errno;
+  if (error == 0) {
+    error = SetAttributes(fd.Get(), scene_.tree[entry], scene_.tree.Xattrs(entry), scene_.rules,
+                          AttributesOn::kOld);
+  }
+  scene_.survey.states[entry] = error == 0 ? EntryState::kMade : EntryState::kFailed;
+  if (error != 0) scene_.ledger.ErrnoProblem(entry, "cannot be given its attributes", error);
+}
+
+}  // namespace overcap

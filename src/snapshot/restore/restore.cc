@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/restore/restore.h"
+
+#include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/text.h"
+#include "snapshot/repository/chunk_index.h"
+#include "snapshot/repository/chunk_reader.h"
+#include "snapshot/restore/content_check.h"
+#include "snapshot/restore/content_writer.h"
+#include "snapshot/restore/disk_space.h"
+#include "snapshot/restore/file_maker.h"
+#include "snapshot/restore/link_verdict.h"
+#include "snapshot/restore/make_folders.h"
+#include "snapshot/restore/note_seen.h"
+#include "snapshot/restore/remove_extra.h"
+#include "snapshot/restore/resume_marker.h"
+#include "snapshot/restore/thread_team.h"
+#include "snapshot/restore/wanted_tree.h"
+#include "sys/posix_files.h"
+
+namespace overcap {
+namespace {
+
+// What has to be done, by kind; entries in the order of the tree.
+struct RestoreWork {
+  std::vector<uint32_t> small;     // empty files, links, and what only needs its attributes
+  std::vector<uint32_t> contents;  // files with content
+  std::vector<uint32_t> links;     // hard links
+  int64_t files = 0, bytes = 0;    // to be written
+  bool folders = false;            // some folder has to be made or changed
+
+  bool Any() const { return folders || !small.empty() || !contents.empty() || !links.empty(); }
+};
+
+RestoreWork WorkOf(const WantedTree& tree, const std::vector<EntryState>& states) {
+  RestoreWork work;
+  for (uint32_t entry = 0; entry < tree.size(); ++entry) {
+    const EntryState state = states[entry];
+    const WantedEntry& wanted = tree[entry];
+    if (state == EntryState::kSame || state == EntryState::kFailed) continue;
+    if (wanted.IsFolder()) {
+      work.folders = work.folders || wanted.wanted || state != EntryState::kAttributes;
+    } else if (wanted.IsHardLink()) {
+      work.links.push_back(entry);
+    } else if (wanted.IsSymlink() || state == EntryState::kAttributes || wanted.size == 0) {
+      work.small.push_back(entry);
+    } else {
+      work.contents.push_back(entry);
+      work.bytes += wanted.size;
+    }
+    if (wanted.IsFile() && state != EntryState::kAttributes) ++work.files;
+  }
+  return work;
+}
+
+// The cache's own folder is made before anything is looked at: later it would change the root's time.
+void MakeRoomForSeen(const std::string& file) {
+  const size_t cut = file.rfind('/');
+  if (cut != file.npos && cut > 0) (void)mkdir(file.substr(0, cut).c_str(), 0700);
+}
+
+class Restorer {
+ public:
+  Restorer(const Repository& repository, const RestoreRequest& request, const ChunkIndex& index,
+           const GetMeta& get, const WantedTree& tree, const TargetFolder& target)
+      : repository_(repository),
+        request_(request),
+        index_(index),
+        get_(get),
+        tree_(tree),
+        target_(target),
+        exclude_(Join(request.exclude, "\n")),
+        ledger_(tree, request),
+        remover_(tree, exclude_, &ledger_) {}
+
+  Result<RestoreReport> Run() {
+    began_ns_ = NowNs();
+    LoadKnowledge();
+    Look();
+    OC_TRY_VOID(ledger_.Outcome());
+    const RestoreWork work = WorkOf(tree_, survey_.states);
+    const bool acts = work.Any() || (RemovesExtras() && !survey_.extras.empty());
+    StagingFolder staging(target_.fd.Get(), request_.keep_name);
+    RestoreScene scene{tree_, target_, rules_, staging, ledger_, survey_, {}, {}, TeamSize(request_.threads)};
+    scene.hands_down.resize(tree_.size());
+    scene.touched.resize(tree_.size());
+    if (acts) OC_TRY_VOID(Act(work, &scene));
+    if (acts || !survey_.to_read.empty() || !seen_ || seen_->tree() != request_.tree)
+      OC_TRY_VOID(Note(&scene));
+    ledger_.Report();
+    return Report(work);
+  }
+
+ private:
+  int64_t NowNs() const { return repository_.clock().WallUs() * 1000; }
+  bool RemovesExtras() const { return request_.remove_extra && !tree_.partial(); }
+  bool KeepsSeen() const { return !request_.seen_file.empty() && !tree_.partial(); }
+
+  void LoadKnowledge() {
+    if (request_.seen_file.empty()) return;
+    seen_ = Seen::Load(request_.seen_file, repository_.config().id, target_.path);
+    marker_ = {BootId(), request_.tree, target_.path, began_ns_};
+    const Result<std::string> text = PosixFiles().Read(ResumeMarkerPath(request_.seen_file));
+    const std::optional<ResumeMarker> old = text ? ResumeMarker::Decode(*text) : std::nullopt;
+    if (old && old->SameWork(marker_)) {
+      marker_.began_ns = old->began_ns;
+      resumes_ = true;
+    }
+  }
+
+  void Look() {
+    SurveyRequest look;
+    look.seen = seen_ ? &*seen_ : nullptr;
+    look.knowledge = {seen_.has_value(), seen_ ? seen_->began_ns() : 0, resumes_, marker_.began_ns};
+    look.match = {.times = true, .owners = request_.owners};
+    look.rules = AttributeRules::OfThisProcess(request_.owners);
+    look.list_names = RemovesExtras();
+    look.exclude = &exclude_;
+    look.keep_name = request_.keep_name;
+    look.may_chmod = true;
+    look.threads = TeamSize(request_.threads);
+    look.stop = request_.stop;
+    survey_ = SurveyTarget(tree_, target_, look);
+    if (tree_.left_out_keep_name())
+      ledger_.Problem(request_.keep_name, "is never restored: it is Overcap's own");
+    for (const SurveyFailure& failure : survey_.failures) {
+      const int64_t below =
+          tree_[failure.entry].IsFolder() ? tree_.End(failure.entry) - failure.entry - 1 : 0;
+      ledger_.ErrnoProblem(failure.entry, "cannot be looked at", failure.error, below);
+    }
+    CheckContents(
+        tree_, target_, look, get_, [this] { return ledger_.Over(); }, &survey_);
+    JudgeLinks(tree_, &survey_);
+    rules_ = look.rules;
+  }
+
+  Result<void> Act(const RestoreWork& work, RestoreScene* scene) {
+    if (const std::optional<Error> error = WillNotFit(target_.fd.Get(), request_.target, LeastBytes(work))) {
+      return Fail(*error);
+    }
+    ledger_.SetTotals(work.files, work.bytes);
+    if (KeepsSeen())
+      OC_TRY_VOID(PosixFiles().WriteAtomic(ResumeMarkerPath(request_.seen_file), marker_.Encode(), false));
+    scene->staging.Remove();  // what an earlier one has left
+    const OpenedFolders opened = MakeFolders(scene, RemovesExtras() ? &remover_ : nullptr);
+    MakeSmall(work.small, scene);
+    ContentWriter(repository_, index_, get_, scene).Write(work.contents);
+    MakeLinks(work.links, scene);
+    RemoveExtras();
+    scene->staging.Remove();
+    FinishFolders(scene, opened);
+    if (ledger_.full()) {
+      return Fail(DiskFull(target_.fd.Get(), request_.target, work.bytes - ledger_.bytes_done()));
+    }
+    return ledger_.Outcome();
+  }
+
+  // Holes need no space.
+  int64_t LeastBytes(const RestoreWork& work) const {
+    int64_t bytes = 0;
+    for (const uint32_t entry : work.contents) {
+      if (tree_[entry].content == FileContent::Kind::kChunk) bytes += tree_[entry].size;
+    }
+    return bytes;
+  }
+
+  void MakeSmall(const std::vector<uint32_t>& entries, RestoreScene* scene) {
+    SharedNumbers numbers(entries.size(), 64);
+    RunTeam(entries.size() > 64 ? scene->threads : 1, [&] {
+      FileMaker maker(scene);
+      for (size_t begin, end; !ledger_.Over() && numbers.Take(&begin, &end);) {
+        for (size_t i = begin; i < end; ++i) MakeSmallOne(entries[i], &maker);
+      }
+    });
+  }
+
+  void MakeSmallOne(uint32_t entry, FileMaker* maker) {
+    if (survey_.states[entry] == EntryState::kFailed) return;
+    if (tree_[entry].IsSymlink()) return maker->MakeSymlink(entry);
+    if (survey_.states[entry] == EntryState::kAttributes) return maker->SetOnly(entry);
+    maker->MakeWhole(entry, {});
+  }
+
+  void MakeLinks(const std::vector<uint32_t>& entries, RestoreScene* scene) {
+    FileMaker maker(scene);
+    for (const uint32_t entry : entries) {
+      if (ledger_.Over()) return;
+      if (survey_.states[entry] != EntryState::kFailed) maker.MakeHardLink(entry);
+    }
+  }
+
+  void RemoveExtras() {
+    if (!RemovesExtras()) return;
+    FolderFds fds(tree_, target_.fd.Get());
+    for (const ExtraEntry& extra : survey_.extras) {
+      const int fd = fds.Get(extra.folder);
+      if (ledger_.Over()) return;
+      if (fd >= 0 && !remover_.Remove(fd, extra.folder, extra.name))
+        survey_.known_names[extra.folder] = false;
+    }
+  }
+
+  Result<void> Note(RestoreScene* scene) {
+    if (!KeepsSeen()) return {};
+    NoteSeenRequest note{request_.seen_file, repository_.config().id, request_.tree, NowNs(), began_ns_};
+    OC_TRY_VOID(NoteSeen(scene, note));
+    return PosixFiles().Remove(ResumeMarkerPath(request_.seen_file));
+  }
+
+  RestoreReport Report(const RestoreWork& work) {
+    RestoreReport report;
+    for (uint32_t entry = 0; entry < tree_.size(); ++entry) {
+      const WantedEntry& wanted = tree_[entry];
+      if (!wanted.wanted) continue;
+      ++report.entries;
+      if (!wanted.IsFile()) continue;
+      ++report.files;
+      report.bytes += wanted.size;
+    }
+    report.written_files = ledger_.files_done();
+    report.written_bytes = ledger_.bytes_done();
+    report.same_files = report.files - work.files;
+    report.removed = remover_.removed();
+    report.failed = ledger_.failed();
+    report.problems = ledger_.TakeProblems();
+    return report;
+  }
+
+  const Repository& repository_;
+  const RestoreRequest& request_;
+  const ChunkIndex& index_;
+  const GetMeta& get_;
+  const WantedTree& tree_;
+  const TargetFolder& target_;
+  const IgnoreRules exclude_;
+  RestoreLedger ledger_;
+  ExtraRemover remover_;
+  int64_t began_ns_ = 0;
+  std::optional<Seen> seen_;
+  ResumeMarker marker_;
+  bool resumes_ = false;
+  AttributeRules rules_;
+  Survey survey_;
+};
+
+}  // namespace
+
+Result<RestoreReport> Restore(const Repository& repository, const RestoreRequest& request) {
+  if (request.owners && geteuid() != 0) {
+    return Fail(ErrorCode::kDenied, "only root can restore owners", "leave them out, or run it as root");
+  }
+  OC_TRY(index, ChunkIndex::Load(repository));
+  ChunkReader reader(repository, index);
+  const GetMeta get = [&reader](const Digest& id) { return reader.Get(id); };
+  OC_TRY(tree, WantedTree::Load(request.tree, {request.paths, request.keep_name}, get));
+  OC_TRY(target, TargetFolder::Open(request.target, true));
+  if (!request.seen_file.empty() && !tree.partial()) MakeRoomForSeen(request.seen_file);
+  return Restorer(repository, request, index, get, tree, target).Run();
+}
+
+}  // namespace overcap

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/restore/staging_folder.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/text.h"
+#include "sys/remove_tree.h"
+
+namespace overcap {
+namespace {
+
+constexpr const char* kName = "restoring";
+constexpr int kFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+}  // namespace
+
+StagingFolder::StagingFolder(int target_fd, std::string keep_name)
+    : target_fd_(target_fd), keep_name_(keep_name.empty() ? ".overcap" : std::move(keep_name)) {}
+
+StagingFolder::~StagingFolder() {
+  Remove();
+}
+
+int StagingFolder::Open() {
+  const std::lock_guard lock(mutex_);
+  if (fd_) return fd_.Get();
+  if (mkdirat(target_fd_, keep_name_.c_str(), 0700) == 0) made_parent_ = true;
+  parent_ = Fd(openat(target_fd_, keep_name_.c_str(), kFlags));
+  if (!parent_) return -1;
+  if (mkdirat(parent_.Get(), kName, 0700) != 0 && errno != EEXIST) return -1;
+  fd_ = Fd(openat(parent_.Get(), kName, kFlags));
+  return fd_.Get();
+}
+
+std::string StagingFolder::NewName() {
+  return StrCat(".overcap-restoring-", getpid(), "-", next_.fetch_add(1));
+}
+
+void StagingFolder::Remove() {
+  const std::lock_guard lock(mutex_);
+  if (!parent_) parent_ = Fd(openat(target_fd_, keep_name_.c_str(), kFlags));
+  fd_.Reset();
+  if (parent_) (void)RemoveTree(StrCat("/proc/self/fd/", parent_.Get(), "/", std::string_view(kName)));
+  parent_.Reset();
+  if (std::exchange(made_parent_, false)) (void)unlinkat(target_fd_, keep_name_.c_str(), AT_REMOVEDIR);
+}
+
+}  // namespace overcap
