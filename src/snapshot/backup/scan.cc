@@ -32,7 +32,8 @@ Result<void> LookAtRoot(const ScanRequest& request, Scan* scan) {
   root.below->self = &root;
   if (request.seen != nullptr && request.seen->root_stamp() == root.seen.stamp) {
     root.seen = request.seen->root();
-    root.fate = RacilySeen(root.seen.stamp, request.seen->began_ns()) ? EntryFate::kProve : EntryFate::kSame;
+    scan->racy = RacilySeen(root.seen.stamp, request.seen->began_ns());
+    root.fate = scan->racy ? EntryFate::kProve : EntryFate::kSame;
   }
   return {};
 }
@@ -64,6 +65,7 @@ void RunWorkers(const ScanRules& rules, ScanQueue* queue, Scan* scan) {
                           std::make_move_iterator(worker.problems().end()));
     scan->bytes.push_back(std::move(worker.bytes()));
     scan->removed = scan->removed || worker.removed();
+    scan->racy = scan->racy || worker.racy();
   }
 }
 

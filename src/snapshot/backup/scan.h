@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ struct ScannedEntry {
   SeenEntry seen;
   ScannedFolder* below = nullptr;  // folders
   EntryFate fate = EntryFate::kNew;
+  bool sparse = false;  // a file that has fewer blocks than bytes
 };
 
 // A file that has more than one name.
@@ -44,6 +46,7 @@ struct ScannedLink {
 struct ScannedFolder {
   ScannedFolder* parent = nullptr;  // nullptr: the root
   ScannedEntry* self = nullptr;     // in the parent's entries, or Scan::root
+  size_t path_length = 0;
   std::vector<ScannedEntry> entries;
   std::vector<ScannedLink> links;
 
@@ -61,6 +64,7 @@ struct ScanRequest {
   int threads = 1;
   const std::atomic<bool>* stop = nullptr;
   std::atomic<int64_t>* found = nullptr;  // counts entries, for progress
+  std::function<void()> on_progress;      // from any thread, often
 };
 
 struct Scan {
@@ -68,6 +72,7 @@ struct Scan {
   ScannedEntry root;
   std::deque<ScannedFolder> folders;    // the root first; no other order
   std::vector<BackupProblem> problems;  // no order
+  bool racy = false;                    // the stamps of the cache were not enough for some entry
   bool removed = false;  // something that the cache knows is not there any more, or cannot be looked at
   std::vector<ByteArena> bytes;  // what the entries point into, beside the cache
 

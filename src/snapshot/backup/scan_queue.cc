@@ -18,6 +18,7 @@ void ScanQueue::Finish(ScannedFolder* parent, const std::vector<int64_t>& cached
     ScannedFolder& folder = folders_->emplace_back();
     folder.parent = parent;
     folder.self = &entry;
+    folder.path_length = parent->path_length + 1 + entry.seen.name.size();
     entry.below = &folder;
     waiting_.push_back({&folder, cached[i]});
     ++added;

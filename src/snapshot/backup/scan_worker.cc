@@ -14,8 +14,9 @@
 namespace overcap {
 namespace {
 
-constexpr size_t kOpenMost = 32;       // folders that one thread keeps open
-constexpr size_t kPathMost = 1 << 20;  // of an entry in a tree
+constexpr size_t kOpenMost = 32;                      // folders that one thread keeps open
+constexpr size_t kFolderPathMost = (1 << 20) - 1024;  // a tree has no paths beyond 1 MiB
+constexpr int64_t kBlock = 4096;                      // no hole is smaller
 
 bool Vanished(int error_number) {
   return error_number == ENOENT || error_number == ENOTDIR || error_number == ELOOP;
@@ -73,6 +74,7 @@ void ScanWorker::Run() {
     if (rules_.request->found != nullptr) {
       *rules_.request->found += static_cast<int64_t>(folder_->entries.size());
     }
+    if (rules_.request->on_progress) rules_.request->on_progress();
     queue_->Finish(folder_, cached_);
   }
 }
@@ -217,8 +219,13 @@ void ScanWorker::Add(const Name& name, const struct statx& status, SnapshotEntry
   }
   ScannedEntry& entry = folder_->entries.back();
   const bool is_file = type == SnapshotEntryType::kFile;
-  if (is_known && RacilySeen(stamp, rules_.request->seen->began_ns())) entry.fate = EntryFate::kProve;
+  if (is_known && RacilySeen(stamp, rules_.request->seen->began_ns())) {
+    entry.fate = EntryFate::kProve;
+    racy_ = true;
+  }
   if (is_file && (!is_known || (known->flags & kSeenUnsteady) != 0)) entry.fate = EntryFate::kRead;
+  entry.sparse =
+      is_file && stamp.size >= kBlock && static_cast<int64_t>(status.stx_blocks) * 512 < stamp.size;
   if (is_file && status.stx_nlink > 1) {
     entry.seen.flags |= kSeenHardLink;
     folder_->links.push_back(
@@ -275,15 +282,14 @@ std::string ScanWorker::PathOf(std::string_view name) {
 // The folder at hand, open, or -1 with errno: by way of the one above it, which mostly is open already.
 int ScanWorker::OpenFolder() {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  if (folder_->path_length > kFolderPathMost) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
   while (!open_.empty() && open_.back().first != folder_->parent) open_.pop_back();
   Fd fd;
   if (open_.empty()) {
-    const std::string path = folder_->Path();
-    if (path.size() > kPathMost) {
-      errno = ENAMETOOLONG;
-      return -1;
-    }
-    fd = OpenBelow(rules_.root_fd, path, kFlags);
+    fd = OpenBelow(rules_.root_fd, folder_->Path(), kFlags);
   } else {
     scratch_ = folder_->self->seen.name;
     fd.Reset(openat(open_.back().second.Get(), scratch_.c_str(), kFlags));

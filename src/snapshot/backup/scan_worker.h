@@ -35,6 +35,7 @@ class ScanWorker {
   std::vector<BackupProblem>& problems() { return problems_; }
   ByteArena& bytes() { return bytes_; }
   bool removed() const { return removed_; }
+  bool racy() const { return racy_; }
 
  private:
   using Name = FolderNames::Name;
@@ -62,6 +63,7 @@ class ScanWorker {
   ByteArena bytes_;
   std::vector<BackupProblem> problems_;
   bool removed_ = false;
+  bool racy_ = false;
 
   // Of the folder at hand:
   ScannedFolder* folder_ = nullptr;
