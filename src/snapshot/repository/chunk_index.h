@@ -54,10 +54,10 @@ class ChunkIndex {
   struct LoadReport {
     int64_t packs = 0;
     int64_t index_objects = 0;
-    int64_t footers_read = 0;           // packs that no index named
-    std::vector<std::string> damage;    // packs and indexes that could not be read, one line each
-    std::vector<Digest> missing_packs;  // that an index names and that are not there
-    std::vector<std::string> index_keys;
+    int64_t footers_read = 0;             // packs that no index named
+    std::vector<std::string> damage;      // packs and indexes that could not be read, one line each
+    std::vector<Digest> missing_packs;    // that an index names and that are not there
+    std::vector<std::string> index_keys;  // damaged ones too
     std::vector<Digest> unindexed_packs;  // those whose footers were read
   };
   // condemned/, packs/, index/ in this order; then the footers of packs that no index names. Damage of one

@@ -75,6 +75,7 @@ class IndexLoader {
       AddIndex(key, std::move(index));
     }
     report_.index_objects = static_cast<int64_t>(report_.index_keys.size());
+    report_.index_keys.insert(report_.index_keys.end(), damaged_indexes_.begin(), damaged_indexes_.end());
     return {};
   }
 
@@ -88,6 +89,7 @@ class IndexLoader {
       return Fail(std::move(index).error());
     } else {
       Damage(StrCat("index '", key, "' is damaged: ", index.error().message));
+      damaged_indexes_.insert(key);
     }
     return std::optional<PackIndex>();
   }
@@ -170,6 +172,7 @@ class IndexLoader {
   ChunkIndex::LoadReport& report_;
   std::unordered_set<Digest> condemned_;
   PacksOfStore packs_;
+  std::unordered_set<std::string> damaged_indexes_;
   ChunkIndex index_;
 };
 

@@ -32,6 +32,10 @@ struct PruneOptions {
   int64_t wait_us = 60'000'000;  // for other writers, at most; then the rest is left for the next prune
   int64_t writer_dead_us = 1'800'000'000;
   std::vector<Digest> also_live;  // trees that are in use beside the snapshots
+  // The same, asked for whenever the snapshots are listed: for trees that come and go while a prune runs. Who
+  // adds such a tree lists it before his ChunkWriter goes.
+  std::function<Result<std::vector<Digest>>()> list_also_live;
+  std::function<void(int64_t us)> sleep;  // for tests; empty: really
   std::function<void(const std::string& step, int64_t done, int64_t total)> progress;
 };
 struct PruneReport {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/repository/prune_survey.h"
+
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+constexpr int kTries = 5;  // others may put and remove while we read
+
+Result<std::vector<LiveTree>> ListTrees(const Repository& repository, const PruneOptions& options) {
+  std::vector<std::string> damage;
+  OC_TRY(snapshots, repository.Snapshots("", &damage));
+  if (!damage.empty()) {
+    return Fail(ErrorCode::kCorrupt,
+                StrCat("a snapshot cannot be read, so nothing is removed: ", damage.front()),
+                "overcap workspace verify");
+  }
+  std::vector<LiveTree> trees;
+  for (const NamedSnapshot& snapshot : snapshots) {
+    trees.push_back({snapshot.record.tree,
+                     StrCat("snapshot '", snapshot.ShortId(), "' of '", snapshot.key.workspace, "'")});
+  }
+  for (const Digest& tree : options.also_live) trees.push_back({tree, StrCat("'", tree.Hex(), "'")});
+  if (options.list_also_live) {
+    OC_TRY(more, options.list_also_live());
+    for (const Digest& tree : more) trees.push_back({tree, StrCat("'", tree.Hex(), "'")});
+  }
+  return trees;
+}
+
+Result<RepositorySurvey> SurveyOnce(const Repository& repository, const PruneOptions& options) {
+  RepositorySurvey survey;
+  OC_TRY(condemned, ListCondemned(repository));
+  OC_TRY_VOID(AllReadable(condemned));
+  survey.condemned = std::move(condemned);
+  ChunkIndex::LoadOptions load;
+  load.also_condemned = survey.condemned.Packs();
+  OC_TRY(index, ChunkIndex::Load(repository, load, &survey.report));
+  survey.index = std::move(index);
+  OC_TRY(trees, ListTrees(repository, options));
+  OC_TRY(live, FindLiveChunks(repository, survey.index, trees));
+  survey.live = std::move(live);
+  return survey;
+}
+
+}  // namespace
+
+Result<RepositorySurvey> SurveyRepository(const Repository& repository, const PruneOptions& options) {
+  for (int tries = 1;; ++tries) {
+    Result<RepositorySurvey> survey = SurveyOnce(repository, options);
+    if (survey || survey.error().code != ErrorCode::kNotFound) return survey;
+    if (tries == kTries) return Fail(ErrorCode::kCorrupt, survey.error().message, "overcap workspace verify");
+  }
+}
+
+}  // namespace overcap
