@@ -84,6 +84,21 @@ struct Config {
     int64_t size_bytes = 0;
   } retention;
 
+  // workspaces: what `workspace create` takes when a flag is not given, and what `workspace prune` keeps.
+  // Folders are as they were written (expand_folder.h).
+  struct Workspaces {
+    std::string at = "/scratch/$USER";  // the folder in which they are made, each in one of its own name
+    std::string env = "none";
+    std::vector<std::string> setup;
+    std::string store;
+    std::string key_file;
+    std::vector<std::string> exclude;
+    struct Keep {
+      int64_t last = 0, hourly = 0, daily = 0, weekly = 0, monthly = 0, yearly = 0;
+      int64_t within_seconds = 0;
+    } keep;
+  } workspaces;
+
   std::map<std::string, ConfigSetting> settings;  // by key path: what files set, the winner only
   std::vector<std::string> files;                 // that were read, nearest first
 };

@@ -66,6 +66,19 @@ constexpr ConfigKey kKeys[] = {
     {"jobs.grace", ConfigType::kDuration, 1, 86400, "time between TERM and KILL when a job is stopped", OC_FIELD(jobs.grace_seconds)},
     {"retention.age", ConfigType::kDuration, 0, kHundredYears, "gc removes jobs that ended longer ago; none: keeps them", OC_FIELD(retention.age_seconds)},
     {"retention.size", ConfigType::kBytes, 0, kMost, "gc removes the oldest ended jobs beyond this size; none: no limit", OC_FIELD(retention.size_bytes)},
+    {"workspaces.at", ConfigType::kFolder, 0, 0, "the folder in which workspaces are made, each in one of its own name", OC_FIELD(workspaces.at)},
+    {"workspaces.env", ConfigType::kEnv, 0, 0, "the environment that a new workspace gets", OC_FIELD(workspaces.env)},
+    {"workspaces.setup", ConfigType::kLines, 0, 0, "commands that set up a new workspace, a line each", OC_FIELD(workspaces.setup), 0, "none"},
+    {"workspaces.store", ConfigType::kFolder, 0, 0, "the repository of new workspaces", OC_FIELD(workspaces.store), 0, "OVERCAP_HOME/repository"},
+    {"workspaces.key_file", ConfigType::kFolder, 0, 0, "the key file that encrypts new workspaces", OC_FIELD(workspaces.key_file), 0, "none"},
+    {"workspaces.exclude", ConfigType::kWords, 0, 0, "what is not saved of new workspaces, patterns as in .gitignore", OC_FIELD(workspaces.exclude), 0, "none"},
+    {"workspaces.keep.last", ConfigType::kCount, 0, kMillion, "prune keeps so many snapshots, the newest", OC_FIELD(workspaces.keep.last)},
+    {"workspaces.keep.hourly", ConfigType::kCount, 0, kMillion, "and the last of so many hours", OC_FIELD(workspaces.keep.hourly)},
+    {"workspaces.keep.daily", ConfigType::kCount, 0, kMillion, "and the last of so many days", OC_FIELD(workspaces.keep.daily)},
+    {"workspaces.keep.weekly", ConfigType::kCount, 0, kMillion, "and the last of so many weeks", OC_FIELD(workspaces.keep.weekly)},
+    {"workspaces.keep.monthly", ConfigType::kCount, 0, kMillion, "and the last of so many months", OC_FIELD(workspaces.keep.monthly)},
+    {"workspaces.keep.yearly", ConfigType::kCount, 0, kMillion, "and the last of so many years", OC_FIELD(workspaces.keep.yearly)},
+    {"workspaces.keep.within", ConfigType::kDuration, 0, kHundredYears, "and all that are younger; none: no such rule", OC_FIELD(workspaces.keep.within_seconds)},
 };
 // clang-format on
 
@@ -161,6 +174,7 @@ bool IsLine(std::string_view text) {
 
 bool IsTextFor(ConfigType type, std::string_view text) {
   if (type == ConfigType::kText) return IsLine(text);
+  if (type == ConfigType::kEnv) return text == "conda" || text == "venv" || text == "none";
   if (type != ConfigType::kFolder) return IsName(text);
   return IsLine(text) && (text[0] == '/' || text[0] == '$' || text == "~" || text.starts_with("~/"));
 }
@@ -171,6 +185,11 @@ Result<void> SetList(const ConfigKey& key, const ConfigField& field, const std::
     std::vector<std::string> names = Split(text, ',');
     for (std::string& name : names) name = Trim(name);
     return SetFromList(key, field, std::move(names));
+  }
+  if (key.type == ConfigType::kLines) {
+    std::vector<std::string> lines = Split(text, '\n');
+    std::erase_if(lines, [](const std::string& line) { return Trim(line).empty(); });
+    return SetFromList(key, field, std::move(lines));
   }
   auto words = SplitWords(text);
   if (!words) return NotA(key, text, "a quote is not closed");
@@ -191,7 +210,7 @@ std::string ShowGpus(const std::optional<std::vector<GpuDeclaration>>& gpus) {
 }  // namespace
 
 std::string_view ConfigTypeName(ConfigType type) {
-  constexpr std::array<std::string_view, 11> kNames = {"a name of letters, digits, '.', '_' and '-'",
+  constexpr std::array<std::string_view, 13> kNames = {"a name of letters, digits, '.', '_' and '-'",
                                                        "the name of a driver",
                                                        "a whole number",
                                                        "true or false",
@@ -201,6 +220,8 @@ std::string_view ConfigTypeName(ConfigType type) {
                                                        "a list of names",
                                                        "a list of words",
                                                        "a text on one line",
+                                                       "conda, venv or none",
+                                                       "a list of lines",
                                                        "an absolute folder, perhaps behind ~ or $NAME"};
   return kNames[static_cast<size_t>(type)];
 }

@@ -25,6 +25,8 @@ enum class ConfigType {
   kNames,   // a list of names, or one text with commas
   kWords,   // a list of words, or one line with blanks between them
   kText,    // one line
+  kEnv,     // conda, venv or none
+  kLines,   // a list of lines, or one text with a line each
   kFolder,  // may begin with ~ or a variable (expand_folder.h)
 };
 std::string_view ConfigTypeName(ConfigType type);  // "a whole number", for messages and the manual

@@ -28,6 +28,12 @@ jobs: {grace: 30s}
 retention:
   age: 7d
   size: none
+workspaces:
+  at: /local/$USER
+  env: venv
+  setup: [pip install -e ., make deps]
+  exclude: build/ *.o
+  keep: {last: 5, within: 2d}
 )";
 
 // The error of a text, or "fine".
@@ -217,7 +223,7 @@ TEST(Config, WhatIsWrongIsSaidWithFileAndLine) {
       {"clusters:\n  local:\n    gpu: 1\n",
        "overcap.yaml:3: unknown key 'gpu' in 'clusters.local' | did you mean 'gpus'?"},
       {"xyzzy: 1\n",
-       "overcap.yaml:1: unknown key 'xyzzy' | one of: cluster, clusters, code, defaults, jobs, retention"},
+       "overcap.yaml:1: unknown key 'xyzzy' | one of: cluster, clusters, code, defaults, jobs, retention, workspaces"},
       {"defaults:\n  gpus: many\n", "overcap.yaml:2: 'defaults.gpus' must be a whole number, not 'many'"},
       {"defaults:\n  gpus: -1\n", "overcap.yaml:2: 'defaults.gpus' must be at least 0, not -1"},
       {"defaults:\n  gpus: 1e3\n", "overcap.yaml:2: 'defaults.gpus' must be a whole number, not '1e3'"},
@@ -336,11 +342,22 @@ TEST(Config, NoFilesAreTheDefaults) {
   for (const EffectiveValue& value : EffectiveValues(*config)) EXPECT_EQ(value.file, "") << value.path;
 }
 
+TEST(Config, LinesAreAListOrATextWithALineEach) {
+  for (const std::string_view text : {"workspaces: {setup: [pip install -e ., make deps]}\n",
+                                      "workspaces:\n  setup: |\n    pip install -e .\n    make deps\n"}) {
+    Config config;
+    ASSERT_TRUE(ApplyConfigText(text, "overcap.yaml", &config));
+    EXPECT_EQ(config.workspaces.setup, (std::vector<std::string>{"pip install -e .", "make deps"}));
+  }
+  EXPECT_EQ(ErrorOf("workspaces: {env: pipenv}\n"),
+            "overcap.yaml:1: 'workspaces.env' must be conda, venv or none, not 'pipenv'");
+}
+
 TEST(Config, ShownValuesAreReadBackAsTheSame) {
   Config config;
   ASSERT_TRUE(ApplyConfigText(kWhole, "overcap.yaml", &config));
   for (const ConfigKey& key : ConfigKeys()) {
-    if (key.type == ConfigType::kGpus) continue;
+    if (key.type == ConfigType::kGpus || key.type == ConfigType::kLines) continue;  // shown on one line
     const ConfigField field = key.field(config, "local");
     const std::string shown = ShowValue(key, field);
     if (IsRule(key, field) || shown == "-1") continue;  // what no file has set

@@ -30,6 +30,19 @@ std::string LockPath(const std::string& folder) {
   return LocalFolderOf(folder) + "/lock";
 }
 
+// For any shell, also one that knows no $'...'.
+std::string SingleQuoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
 // The line that its holder has left there.
 std::string LockText(const std::string& folder) {
   const auto text = PosixFiles().ReadRange(LockPath(folder), 0, 500);
@@ -132,15 +145,15 @@ std::optional<std::string> WorkspaceLockHolder(const std::string& folder) {
 }
 
 std::string ActivateText(const Workspace& workspace, const std::string& folder) {
-  const std::string ccache = ShellQuote(LocalFolderOf(folder) + "/ccache");
+  const std::string ccache = SingleQuoted(LocalFolderOf(folder) + "/ccache");
   std::string text =
       StrCat("# Made by overcap on each node; to be sourced by a shell that works here.\n",
              "export OVERCAP_WORKSPACE=", workspace.name, "\nexport CCACHE_DIR=", ccache, "\n");
-  if (workspace.env == "venv") text += StrCat(". ", ShellQuote(folder + "/.venv/bin/activate"), "\n");
+  if (workspace.env == "venv") text += StrCat(". ", SingleQuoted(folder + "/.venv/bin/activate"), "\n");
   if (workspace.env == "conda") {
     const std::string prefix = folder + "/.conda";
-    text += StrCat("export CONDA_PREFIX=", ShellQuote(prefix), "\nexport PATH=", ShellQuote(prefix + "/bin"),
-                   "\":$PATH\"\n");
+    text += StrCat("export CONDA_PREFIX=", SingleQuoted(prefix),
+                   "\nexport PATH=", SingleQuoted(prefix + "/bin"), "\":$PATH\"\n");
   }
   return text;
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/workspace_look.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "snapshot/format/snapshot_record.h"
+#include "stores/all_stores.h"
+
+namespace overcap {
+namespace {
+
+Result<void> CountSnapshots(WorkspaceGlance* glance) {
+  OC_TRY(store, OpenStore(glance->workspace.store, false));
+  OC_TRY(objects, store->ListAll(StrCat("snapshots/", glance->workspace.name, "/")));
+  for (const StoredObjectInfo& object : objects) {
+    const auto key = ParseSnapshotKey(object.key);
+    if (!key) continue;
+    ++glance->snapshots;
+    glance->newest_us = std::max(glance->newest_us, key->time_us);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<WorkspaceGlance> GlanceAtWorkspaces(const WorkspaceWorld& world, std::vector<Error>* problems) {
+  std::vector<WorkspaceGlance> glances;
+  for (Workspace& workspace : AllWorkspaces(world, problems)) {
+    WorkspaceGlance glance;
+    glance.workspace = std::move(workspace);
+    auto found = FindWorkspace(world, glance.workspace.name);
+    if (found) {
+      glance.folder = found->folder;
+      glance.here = found->copy.has_value();
+    } else {
+      glance.folder = glance.workspace.at;
+      glance.problem = found.error().message;
+    }
+    if (const auto counted = CountSnapshots(&glance); !counted) glance.problem = counted.error().message;
+    glances.push_back(std::move(glance));
+  }
+  return glances;
+}
+
+Result<WorkspaceStatus> LookAtWorkspace(const FoundWorkspace& found, const Repository& repository) {
+  WorkspaceStatus status;
+  status.found = found;
+  status.places = WorkspaceBook(found.workspace.root).Places(found.workspace.name);
+  OC_TRY(snapshots, repository.Snapshots(found.workspace.name));
+  status.snapshots = static_cast<int64_t>(snapshots.size());
+  if (!snapshots.empty()) status.newest = snapshots.back();
+  if (!found.copy) return status;
+  status.busy = WorkspaceLockHolder(found.folder);
+  for (const NamedSnapshot& snapshot : snapshots) {
+    if (snapshot.Id() == found.copy->base) status.base = snapshot;
+  }
+  const auto tree = Digest::FromHex(found.copy->base_tree);
+  if (!tree || !found.copy->restoring.empty()) return status;
+  CompareRequest request;
+  request.tree = *tree;
+  request.folder = found.folder;
+  request.seen_file = SeenFileOf(found.folder);
+  request.exclude = found.workspace.exclude;
+  if (auto changes = CompareFolder(repository, request)) status.changes = std::move(*changes);
+  return status;
+}
+
+}  // namespace overcap
