@@ -92,11 +92,12 @@ TEST(Seen, AnyDamageMakesItNone) {
   Sample().Write(temp / "seen");
   PosixFiles files;
   const std::string whole = *files.Read(temp / "seen");
-  for (size_t at = 0; at < whole.size(); ++at) {
+  for (size_t at = 0; at < whole.size(); at += 2) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
     ASSERT_TRUE(files.WriteAtomic(temp / "seen", damaged, false));
     ASSERT_FALSE(Seen::Load(temp / "seen", kRepository, "/work")) << at;
+    if (at % 8 != 0) continue;
     ASSERT_TRUE(files.WriteAtomic(temp / "seen", whole.substr(0, at), false));
     ASSERT_FALSE(Seen::Load(temp / "seen", kRepository, "/work")) << at;
   }
@@ -110,9 +111,9 @@ TEST(Seen, BytesUnderARightSumAreStillReadWithCare) {
   const size_t body = whole.size() - 32;
   int64_t read = 0;
   for (size_t at = 0; at < body; ++at) {
-    for (const int bit : {0, 3, 7}) {
+    for (const size_t bit : {at % 8}) {
       std::string damaged = whole.substr(0, body);
-      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+      damaged[at] = static_cast<char>(damaged[at] ^ (1U << bit));
       AppendDigest(&damaged, Sha256Of(damaged));
       ASSERT_TRUE(files.WriteAtomic(temp / "seen", damaged, false));
       const std::optional<Seen> seen = Seen::Load(temp / "seen", kRepository, "/work");
