@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "stores/testing/quick_folder.h"
 #include "stores/testing/store_conformance.h"
 #include "sys/posix_files.h"
 #include "sys/testing/in_child.h"
@@ -20,7 +21,7 @@ namespace {
 
 // Removes its folder when it goes.
 struct TemporaryStore {
-  TempFolder folder;
+  QuickFolder folder;
   std::unique_ptr<FileStore> store = *FileStore::Open(folder / "store", true);
 };
 
@@ -233,7 +234,7 @@ TEST(FileStoreSmallDisk, AReadOnlyOneStillReads) {
 
 // Processes, not threads, on one folder.
 TEST(FileStoreProcesses, ExactlyOneOfSeveralCreatorsWins) {
-  const TempFolder folder;
+  const QuickFolder folder;
   constexpr int kProcesses = 4, kKeys = 25;
   const auto create_all = [&](int who) {
     const auto store = FileStore::Open(folder / "store", true);

@@ -8,15 +8,15 @@
 
 #include "base/text.h"
 #include "stores/file/object_file.h"
+#include "stores/testing/quick_folder.h"
 #include "sys/fd.h"
 #include "sys/random.h"
-#include "sys/testing/temp_folder.h"
 
 namespace overcap {
 namespace {
 
 // Files in folders with names that differ in the bytes around '/'.
-std::vector<std::string> MakeFiles(const TempFolder& folder, SeededRandom* random) {
+std::vector<std::string> MakeFiles(const QuickFolder& folder, SeededRandom* random) {
   std::vector<std::string> keys;
   const Fd root(open(folder.Path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (int i = 0; i < 60; ++i) {
@@ -50,7 +50,7 @@ std::vector<std::string> AllPages(int root, const std::string& prefix, size_t li
 
 TEST(FolderKeys, PagesOfAnySizeGiveAllKeysInOrder) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
-    const TempFolder folder;
+    const QuickFolder folder;
     SeededRandom random(seed);
     const std::vector<std::string> keys = MakeFiles(folder, &random);
     const Fd root(open(folder.Path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -61,7 +61,7 @@ TEST(FolderKeys, PagesOfAnySizeGiveAllKeysInOrder) {
 
 TEST(FolderKeys, AnyPrefixGivesItsKeys) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
-    const TempFolder folder;
+    const QuickFolder folder;
     SeededRandom random(seed);
     const std::vector<std::string> keys = MakeFiles(folder, &random);
     const Fd root(open(folder.Path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -9,8 +9,8 @@
 
 #include "base/text.h"
 #include "stores/file/file_store.h"
+#include "stores/testing/quick_folder.h"
 #include "sys/posix_files.h"
-#include "sys/testing/temp_folder.h"
 
 namespace overcap {
 namespace {
@@ -55,7 +55,7 @@ struct Case {
 class PutCrash : public testing::TestWithParam<Case> {
  protected:
   // A store with what the case wants to be there.
-  std::string Prepare(const TempFolder& folder) {
+  std::string Prepare(const QuickFolder& folder) {
     const std::string path = folder / "store";
     const auto store = FileStore::Open(path, true);
     EXPECT_TRUE((*store)->Put("other", "other"));
@@ -86,7 +86,7 @@ class PutCrash : public testing::TestWithParam<Case> {
 TEST_P(PutCrash, KilledAtAnyStepLeavesTheOldOrTheNew) {
   int killed = 0;
   for (int step = 0; step < kNever; ++step) {
-    const TempFolder folder;
+    const QuickFolder folder;
     const std::string path = Prepare(folder);
     if (!PutAndDie(path, step, "packs/ab/x", kNew, GetParam().mode)) break;
     ExpectWhole(path);
@@ -99,7 +99,7 @@ TEST_P(PutCrash, KilledAtAnyStepLeavesTheOldOrTheNew) {
 TEST_P(PutCrash, AFullDiskAtAnyStepIsToldAndLeavesNothingBehind) {
   int failed = 0;
   for (int step = 0; step < kNever; ++step) {
-    const TempFolder folder;
+    const QuickFolder folder;
     const std::string path = Prepare(folder);
     FilePutStep at{};
     const FilePutHook hook = AtStep(step, [&](FilePutStep which) { return at = which, ENOSPC; });
@@ -131,7 +131,7 @@ class PutByLink : public testing::Test {
     };
   }
 
-  TempFolder folder_;
+  QuickFolder folder_;
   const std::string path_ = folder_ / "store";
 };
 
@@ -195,7 +195,7 @@ TEST_F(PutByLink, WithoutLinksAndSafeRenamesItSaysSo) {
 
 // The file server has forgotten what was open: once it is opened anew, forever it is told.
 TEST(FileStoreStale, IsTriedAgain) {
-  const TempFolder folder;
+  const QuickFolder folder;
   int left = 1;
   const FilePutHook stale = [&](FilePutStep step) {
     return step == FilePutStep::kSyncFile && left-- > 0 ? ESTALE : 0;

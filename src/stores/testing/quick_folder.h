@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdlib.h>
+#include <string>
+#include <unistd.h>
+
+#include "sys/remove_tree.h"
+
+namespace overcap {
+
+// A fresh folder in memory where there is such a file system, else in /tmp: for tests that sync hundreds of
+// times and are not about disks. Removed with all in it at the end.
+class QuickFolder {
+ public:
+  QuickFolder() {
+    path_ = std::string(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") + "/overcap-test-XXXXXX";
+    if (mkdtemp(path_.data()) == nullptr) abort();
+  }
+  ~QuickFolder() { (void)RemoveTree(path_); }
+  QuickFolder(const QuickFolder&) = delete;
+  QuickFolder& operator=(const QuickFolder&) = delete;
+
+  const std::string& Path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace overcap
