@@ -77,7 +77,9 @@ Result<void> PruneRun::Condemn(std::vector<Digest> packs) {
 Result<void> PruneRun::Wait() {
   const int64_t deadline = repository_.clock().MonotonicUs() + options_.wait_us;
   OC_TRY(writers, WriterWatch::List(repository_, presence_->id(), options_.writer_dead_us));
-  const auto waits = [&](const CondemnedObject& group) { return writers.MustWait(group.id); };
+  const auto waits = [&](const CondemnedObject& group) {
+    return !group.record.packs.empty() && writers.MustWait(group.id);
+  };
   const int64_t total = static_cast<int64_t>(groups_.size());
   for (int64_t nap = kFirstNapUs;; nap = std::min(nap * 2, kLongestNapUs)) {
     const int64_t waiting = std::count_if(groups_.begin(), groups_.end(), waits);
@@ -90,10 +92,13 @@ Result<void> PruneRun::Wait() {
     } else {
       std::this_thread::sleep_for(std::chrono::microseconds(us));
     }
+    presence_->BeatIfDue();
     OC_TRY_VOID(writers.Look());
   }
-  for (const CondemnedObject& group : groups_) free_.push_back(!waits(group));
-  report_.writers = writers.Describe(presence_->id());
+  for (const CondemnedObject& group : groups_) {
+    free_.push_back(!waits(group));
+    if (!free_.back()) report_.writers = writers.Describe(group.id);
+  }
   return {};
 }
 

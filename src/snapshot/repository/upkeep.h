@@ -43,7 +43,7 @@ struct PruneReport {
   int64_t copied_bytes = 0;  // what was used of packs that went
   int64_t kept_packs = 0, kept_bytes = 0;
   int64_t waiting_packs = 0;         // condemned, still to be removed: a backup is running
-  std::vector<std::string> writers;  // that it waited for, "host, pid 123, since ..."
+  std::vector<std::string> writers;  // for which these wait, "host, pid 123, since ..."
 };
 // Removes what no snapshot uses. kCorrupt, with nothing removed, when a tree cannot be read.
 Result<PruneReport> Prune(const Repository& repository, const PruneOptions& options);

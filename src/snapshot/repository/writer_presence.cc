@@ -71,6 +71,11 @@ void WriterPresence::Beat() {
   NoteTime();
 }
 
+void WriterPresence::BeatIfDue() {
+  const std::lock_guard lock(mutex_);
+  if (repository_.clock().MonotonicUs() - monotonic_us_ >= kBeatEveryUs) Beat();
+}
+
 Result<bool> WriterPresence::StillThere() {
   const std::lock_guard lock(mutex_);
   if (lost_ || TooLate()) return false;

@@ -33,6 +33,8 @@ class WriterPresence {
   const CondemnedList& condemned() const { return condemned_; }
   // False: a prune has, or may have, given this writer up. Stays so until RegisterAgain.
   Result<bool> StillThere();
+  // For who waits by the repository's clock: beats when it is time.
+  void BeatIfDue();
   // Under a new id. What was relied on before must be looked for again after this.
   Result<void> RegisterAgain();
 

@@ -4,6 +4,8 @@
 namespace overcap {
 namespace {
 
+constexpr int64_t kStepsPerSpeed = 50;
+
 class SteppedStore : public Store {
  public:
   SteppedStore(StepStage* stage, size_t actor, std::shared_ptr<Store> inner)
@@ -81,6 +83,21 @@ void StepStage::End() {
   changed_.notify_all();
 }
 
+void StepStage::ChangeSpeeds() {
+  for (const auto& actor : actors_) actor->speed = uint64_t{1} << random_.Below(12);
+}
+
+StepStage::Actor* StepStage::Next(const std::vector<Actor*>& ready) {
+  uint64_t sum = 0;
+  for (const Actor* actor : ready) sum += actor->speed;
+  uint64_t at = random_.Below(sum);
+  for (Actor* actor : ready) {
+    if (at < actor->speed) return actor;
+    at -= actor->speed;
+  }
+  return ready.back();
+}
+
 void StepStage::Play() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -97,7 +114,8 @@ void StepStage::Play() {
       if (!actor->ended) ready.push_back(actor.get());
     }
     if (ready.empty()) return;
-    ready[random_.Below(ready.size())]->granted = true;
+    if (steps_ % kStepsPerSpeed == 0) ChangeSpeeds();
+    Next(ready)->granted = true;
     calling_ = true;
     ++steps_;
     changed_.notify_all();

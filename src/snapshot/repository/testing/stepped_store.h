@@ -36,12 +36,16 @@ class StepStage {
     bool ended = false;
     bool dead = false;
     int64_t dies_after = -1;  // calls
+    uint64_t speed = 1;  // how likely it is next; changes now and then, so that some stand still for long
   };
   // Around each call; false: the actor is dead, the call must fail without an effect.
   bool Begin(size_t actor);
   void End();
 
  private:
+  void ChangeSpeeds();                            // with mutex_
+  Actor* Next(const std::vector<Actor*>& ready);  // with mutex_
+
   SeededRandom random_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
