@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "snapshot/format/key_time.h"
+#include "snapshot/parallel.h"
 #include "snapshot/repository/repository.h"
 
 namespace overcap {
@@ -101,17 +102,24 @@ Result<SnapshotKey> Choose(const std::vector<SnapshotKey>& keys, std::string_vie
 Result<std::vector<NamedSnapshot>> Repository::Snapshots(std::string_view workspace,
                                                          std::vector<std::string>* damage) const {
   OC_TRY(keys, ListKeys(store(), workspace, damage));
-  std::vector<NamedSnapshot> snapshots;
-  for (const SnapshotKey& key : keys) {
-    Result<NamedSnapshot> snapshot = Load(*this, key);
+  std::vector<std::optional<NamedSnapshot>> loaded(keys.size());
+  std::vector<std::string> wrong(keys.size());
+  OC_TRY_VOID(ParallelFor(keys.size(), [&](size_t i) -> Result<void> {
+    Result<NamedSnapshot> snapshot = Load(*this, keys[i]);
     if (snapshot) {
-      snapshots.push_back(std::move(*snapshot));
-      continue;
+      loaded[i] = std::move(*snapshot);
+      return {};
     }
     const Error& error = snapshot.error();
-    if (error.code == ErrorCode::kNotFound) continue;  // forgotten by somebody meanwhile
+    if (error.code == ErrorCode::kNotFound) return {};  // forgotten by somebody meanwhile
     if (error.code != ErrorCode::kCorrupt && error.code != ErrorCode::kConflict) return Fail(error);
-    if (damage != nullptr) damage->push_back(error.message);
+    wrong[i] = error.message;
+    return {};
+  }));
+  std::vector<NamedSnapshot> snapshots;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (loaded[i]) snapshots.push_back(std::move(*loaded[i]));
+    if (!wrong[i].empty() && damage != nullptr) damage->push_back(std::move(wrong[i]));
   }
   return snapshots;
 }
@@ -119,7 +127,10 @@ Result<std::vector<NamedSnapshot>> Repository::Snapshots(std::string_view worksp
 Result<NamedSnapshot> Repository::Find(std::string_view workspace, std::string_view name) const {
   OC_TRY(keys, ListKeys(store(), workspace, nullptr));
   OC_TRY(key, Choose(keys, workspace, name));
-  return Load(*this, key);
+  Result<NamedSnapshot> snapshot = Load(*this, key);
+  if (!snapshot && snapshot.error().code == ErrorCode::kCorrupt && snapshot.error().hint.empty())
+    snapshot.error().hint = "choose another snapshot: see 'overcap workspace list'";
+  return snapshot;
 }
 
 Result<NamedSnapshot> Repository::PutSnapshot(const SnapshotRecord& record) const {
