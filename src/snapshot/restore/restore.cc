@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/restore/restore.h"
 
+#include <algorithm>
 #include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
 #include "base/text.h"
+#include "snapshot/format/block_codec.h"
 #include "snapshot/repository/chunk_index.h"
 #include "snapshot/repository/chunk_reader.h"
 #include "snapshot/restore/content_check.h"
@@ -21,6 +23,7 @@
 #include "snapshot/restore/thread_team.h"
 #include "snapshot/restore/wanted_tree.h"
 #include "sys/posix_files.h"
+#include "sys/proc_table.h"
 
 namespace overcap {
 namespace {
@@ -159,11 +162,11 @@ class Restorer {
     return ledger_.Outcome();
   }
 
-  // Holes need no space.
+  // Holes need no space, and what a tree says of a file is only believed as far as it can be true.
   int64_t LeastBytes(const RestoreWork& work) const {
     int64_t bytes = 0;
     for (const uint32_t entry : work.contents) {
-      if (tree_[entry].content == FileContent::Kind::kChunk) bytes += tree_[entry].size;
+      if (tree_[entry].content == FileContent::Kind::kChunk) bytes += std::min(tree_[entry].size, kChunkMost);
     }
     return bytes;
   }

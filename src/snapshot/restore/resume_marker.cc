@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/restore/resume_marker.h"
 
-#include <fcntl.h>
 #include <vector>
 
 #include "base/text.h"
-#include "snapshot/file_io.h"
 
 namespace overcap {
 namespace {
@@ -35,10 +33,6 @@ std::optional<ResumeMarker> ResumeMarker::Decode(std::string_view text) {
 
 std::string ResumeMarkerPath(const std::string& seen_file) {
   return StrCat(seen_file, ".restoring");
-}
-
-std::string BootId() {
-  return std::string(Trim(ReadFileOrNothing(AT_FDCWD, "/proc/sys/kernel/random/boot_id")));
 }
 
 }  // namespace overcap

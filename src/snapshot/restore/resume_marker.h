@@ -26,6 +26,5 @@ struct ResumeMarker {
 };
 
 std::string ResumeMarkerPath(const std::string& seen_file);
-std::string BootId();  // "" when the kernel does not tell
 
 }  // namespace overcap
