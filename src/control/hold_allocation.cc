@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "control/allocations.h"
 #include "control/ssh_config_file.h"
+#include "control/workspace_auto_start.h"
 #include "sys/own_host_name.h"
 #include "sys/posix_files.h"
 #include "sys/signal_inbox.h"
@@ -43,9 +44,25 @@ bool Announce(const std::string& home, const SshHost& host, std::string* told) {
   return written.has_value();
 }
 
-bool ToldToEnd(SignalInbox* inbox) {
+// Longer than any grace time: whoever ends the job ends the wait too.
+constexpr int64_t kSavePatienceUs = 600'000'000;
+
+// A warning makes the workspaces of this node save themselves.
+bool ToldToEnd(SignalInbox* inbox, const std::vector<std::string>& roots) {
   const std::vector<int> signals = inbox->Take();
+  if (std::find(signals.begin(), signals.end(), SIGUSR1) != signals.end()) {
+    const int told = WarnAutoServices(roots, OwnHostName());
+    if (told > 0)
+      fprintf(stderr, "overcap: the end is near: %s is saved now\n", CountOf(told, "workspace").c_str());
+  }
   return std::any_of(signals.begin(), signals.end(), [](int signal) { return signal != SIGUSR1; });
+}
+
+// Where workspaces of this user may be registered.
+std::vector<std::string> WorkspaceRoots(const std::string& allocation_file) {
+  std::vector<std::string> roots = {RootOfAllocationFile(allocation_file)};
+  if (const auto own = OvercapRoot(); own && *own != roots[0]) roots.push_back(*own);
+  return roots;
 }
 
 }  // namespace
@@ -68,12 +85,16 @@ Result<int> RunHoldAllocation(const std::vector<std::string>& words) {
       SshHostOf(allocation, words[1], OwnHostName(), attempt ? static_cast<int>(*attempt) : 1);
   printf("allocation '%s' is held on %s\n", host.name.c_str(), host.node.c_str());
   fflush(stdout);
+  const std::vector<std::string> roots = WorkspaceRoots(words[1]);
   std::string told;
   while (true) {
     const bool there = Announce(home, host, &told);
     pollfd waits{inbox.PollFd(), POLLIN, 0};
     poll(&waits, 1, there ? kLookMs : kRetryMs);
-    if (ToldToEnd(&inbox)) break;
+    if (ToldToEnd(&inbox, roots)) break;
+  }
+  for (const std::string& line : EndAutoServices(roots, OwnHostName(), allocation.job, kSavePatienceUs)) {
+    fprintf(stderr, "overcap: %s\n", line.c_str());
   }
   OC_TRY_VOID(RemoveSshHosts(home, [&](const SshEntry& entry) { return IsOwn(entry, host); }));
   return 0;

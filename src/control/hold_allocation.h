@@ -10,7 +10,9 @@
 
 namespace overcap {
 
-// Until TERM, INT or HUP comes. FILE: AllocationBook::PathOf() its name.
+// Until TERM, INT or HUP comes. FILE: AllocationBook::PathOf() its name. Workspaces that save themselves on
+// this node are told of a warning (USR1) and of the end, and have until the job is killed to save once more;
+// what is saved goes to the job's log.
 Result<int> RunHoldAllocation(const std::vector<std::string>& words);
 
 }  // namespace overcap
