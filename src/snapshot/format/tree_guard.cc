@@ -42,8 +42,15 @@ Result<void> TreeGuard::CheckFoldersAbove(std::string_view path) {
 Result<void> TreeGuard::CheckHardLink(const SnapshotEntry& link, const TreePage& page) {
   const SnapshotEntry* file = page.begin() + page.LowerBound(link.target);
   if (file == page.end() || file->path != link.target) {
+    if (marks_.Has(link)) return {};
     OC_TRY(elsewhere, Find(link.target));
     file = elsewhere;
+    // Links to one page often come together, and if not, the next to it need not read it again.
+    if (file != nullptr) {
+      for (const SnapshotEntry& entry : lookup_.page()) {
+        if (entry.type == SnapshotEntryType::kFile) marks_.Add(entry);
+      }
+    }
   }
   if (file != nullptr && IsLinkTo(link, *file)) return {};
   return Fail(ErrorCode::kCorrupt, StrCat("the tree is damaged: ", Quoted(link.path), " is a hard link to ",

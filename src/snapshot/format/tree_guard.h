@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "snapshot/format/file_marks.h"
 #include "snapshot/format/tree_walk.h"
 
 namespace overcap {
@@ -25,6 +26,7 @@ class TreeGuard {
   Result<void> CheckHardLink(const SnapshotEntry& link, const TreePage& page);
 
   TreeWalk lookup_;
+  FileMarks marks_;    // files of pages that were looked up for hard links
   std::string known_;  // all folders above this path are there
   bool known_is_folder_ = true;
 };

@@ -169,6 +169,25 @@ TEST(HostileTree, AHardLinkLeadsToAnEarlierFileThatIsTheSame) {
   EXPECT_NE(Refusal({FolderEntry(""), file, outside}), "");
 }
 
+TEST(HostileTree, ManyHardLinksInAnyOrderReadEachPageOnceAndAWrongOneAmongThemIsFound) {
+  Entries entries = ManyEntries(20, 100), links;
+  for (const SnapshotEntry& entry : entries) {
+    if (entry.type == SnapshotEntryType::kFile) links.push_back(entry);
+  }
+  for (size_t i = 0; i < links.size(); ++i) std::swap(links[i], links[i * 7'919 % links.size()]);
+  entries.push_back(FolderEntry("links"));
+  for (size_t i = 0; i < links.size(); ++i) {
+    entries.push_back(HardLinkEntry("links/" + std::to_string(10'000 + i), links[i]));
+  }
+  MetaMemory memory;
+  const Digest tree = BuildTree(entries, &memory).value();
+  const auto pages = static_cast<int64_t>(memory.chunks.size());
+  EXPECT_EQ(Refusal(tree, &memory), "");
+  EXPECT_LE(memory.gets, 3 * pages);
+  entries.back().mode ^= 1;
+  EXPECT_TRUE(Says(Refusal(BuildTree(entries, &memory).value(), &memory), "no such file"));
+}
+
 TEST(HostileTree, FieldsThatCannotBeAreRefused) {
   const auto refused = [](const std::function<void(SnapshotEntry*)>& change,
                           SnapshotEntry entry = FileEntry("a")) {
