@@ -6,13 +6,6 @@
 namespace overcap {
 namespace {
 
-// A prune that has given us up, or taken what we relied on, is met at most once in a while.
-constexpr int kTries = 3;
-
-bool Stopped(const WorkspaceBackupOptions& options) {
-  return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
-}
-
 BackupRequest RequestFor(const WorkspaceWorld& world, const FoundWorkspace& found,
                          const WorkspaceBackupOptions& options) {
   BackupRequest request;
@@ -34,15 +27,8 @@ BackupRequest RequestFor(const WorkspaceWorld& world, const FoundWorkspace& foun
 
 Result<WorkspaceBackup> BackUpLocked(const WorkspaceWorld& world, const FoundWorkspace& found,
                                      const Repository& repository, const WorkspaceBackupOptions& options) {
-  const BackupRequest request = RequestFor(world, found, options);
-  auto report = Backup(repository, request);
-  for (int tries = 1;
-       !report && report.error().code == ErrorCode::kConflict && !Stopped(options) && tries < kTries;
-       ++tries) {
-    report = Backup(repository, request);
-  }
-  if (!report) return Fail(report.error());
-  WorkspaceBackup backup{std::move(*report), std::nullopt};
+  OC_TRY(report, Backup(repository, RequestFor(world, found, options)));
+  WorkspaceBackup backup{std::move(report), std::nullopt};
   const auto& parent = backup.report.parent;
   const std::string base = found.copy ? found.copy->base : "";
   if (backup.report.snapshot && parent && !base.empty() && parent->Id() != base) backup.overtaken = parent;

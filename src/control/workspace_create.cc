@@ -67,11 +67,6 @@ Result<bool> IsEmptyOrMissing(const std::string& folder) {
   return names->empty();
 }
 
-// Whether `path` is `folder` or below it.
-bool IsInside(const std::string& path, const std::string& folder) {
-  return path == folder || path.starts_with(folder + "/");
-}
-
 Result<void> CheckFolder(const WorkspaceCreateRequest& request, const std::string& folder) {
   if (const std::string above = WorkspaceAbove(folder); !above.empty()) {
     return Fail(ErrorCode::kConflict, StrCat("'", above, "' is a workspace already"),
@@ -145,15 +140,12 @@ class Creation {
   Result<WorkspaceCreated> Run() {
     OC_TRY_VOID(Check());
     Workspace& workspace = found_.workspace;
-    OC_TRY(repository,
-           NewRepository::Open(
-               world_,
-               {.store = request_.store, .key_file = request_.key_file, .passphrase = request_.passphrase},
-               &workspace));
-    if (IsInside(workspace.store, found_.folder)) {
-      return Fail(ErrorCode::kUsage, StrCat("the repository '", workspace.store,
-                                            "' would be inside of the workspace that it saves"));
-    }
+    OC_TRY(repository, NewRepository::Open(world_,
+                                           {.store = request_.store,
+                                            .key_file = request_.key_file,
+                                            .passphrase = request_.passphrase,
+                                            .saved = found_.folder},
+                                           &workspace));
     OC_TRY_VOID(CheckUnused(repository.repository()));
     if (!repository.made_key_file().empty())
       Tell(

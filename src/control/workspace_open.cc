@@ -18,16 +18,6 @@ std::string InitHint(const Workspace& workspace) {
   return StrCat("'overcap workspace init ", workspace.name, "' brings it here");
 }
 
-Result<Workspace> FindByName(const WorkspaceWorld& world, std::string_view name) {
-  Result<Workspace> found = Fail(ErrorCode::kNotFound, StrCat("there is no workspace '", name, "'"));
-  for (const std::string& root : world.roots) {
-    auto here = WorkspaceBook(root).Find(name);
-    if (here || here.error().code != ErrorCode::kNotFound) return here;
-    if (found.error().hint.empty()) found = std::move(here);
-  }
-  return found;
-}
-
 Result<Workspace> TheOnlyOne(const WorkspaceWorld& world) {
   std::vector<std::string> names;
   for (const std::string& root : world.roots) {
@@ -40,16 +30,16 @@ Result<Workspace> TheOnlyOne(const WorkspaceWorld& world) {
     return Fail(ErrorCode::kUsage, StrCat("which workspace? there are ", Join(names, ", ")),
                 "name one, or cd into its folder");
   }
-  return FindByName(world, names[0]);
+  return FindRegistered(world, names[0]);
 }
 
 // The workspace that a folder says it is.
 Result<FoundWorkspace> FoundIn(const WorkspaceWorld& world, const std::string& folder) {
   OC_TRY(copy, ReadWorkspaceCopy(folder));
-  auto workspace =
-      copy.root.empty() ? FindByName(world, copy.workspace) : WorkspaceBook(copy.root).Find(copy.workspace);
+  auto workspace = copy.root.empty() ? FindRegistered(world, copy.workspace)
+                                     : WorkspaceBook(copy.root).Find(copy.workspace);
   if (!workspace && workspace.error().code == ErrorCode::kNotFound && !copy.root.empty()) {
-    workspace = FindByName(world, copy.workspace);
+    workspace = FindRegistered(world, copy.workspace);
   }
   if (!workspace) {
     return Fail(workspace.error().code,
@@ -76,6 +66,16 @@ std::optional<std::string> NotedFolder(const WorkspaceWorld& world, const Worksp
 
 }  // namespace
 
+Result<Workspace> FindRegistered(const WorkspaceWorld& world, std::string_view name) {
+  Result<Workspace> found = Fail(ErrorCode::kNotFound, StrCat("there is no workspace '", name, "'"));
+  for (const std::string& root : world.roots) {
+    auto here = WorkspaceBook(root).Find(name);
+    if (here || here.error().code != ErrorCode::kNotFound) return here;
+    if (found.error().hint.empty()) found = std::move(here);
+  }
+  return found;
+}
+
 Result<std::string> ExpandHere(const WorkspaceWorld& world, const std::string& path) {
   Variables variables = world.variables;
   if (variables.Get("USER").empty()) variables.Set("USER", world.user);
@@ -85,7 +85,7 @@ Result<std::string> ExpandHere(const WorkspaceWorld& world, const std::string& p
 Result<FoundWorkspace> FindWorkspace(const WorkspaceWorld& world, std::string_view name) {
   const std::string inside = world.folder.empty() ? "" : WorkspaceAbove(world.folder);
   if (name.empty() && !inside.empty()) return FoundIn(world, inside);
-  auto workspace = name.empty() ? TheOnlyOne(world) : FindByName(world, name);
+  auto workspace = name.empty() ? TheOnlyOne(world) : FindRegistered(world, name);
   if (!workspace) return Fail(workspace.error());
   if (!inside.empty()) {  // a second copy of the same workspace: the one in which we are is meant
     const auto copy = ReadWorkspaceCopy(inside);

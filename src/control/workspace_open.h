@@ -45,6 +45,9 @@ Result<FoundWorkspace> FindWorkspace(const WorkspaceWorld& world, std::string_vi
 // while a restore of it has not ended.
 Result<FoundWorkspace> FindWorkspaceHere(const WorkspaceWorld& world, std::string_view name);
 
+// Only what is registered, wherever its folder is. kNotFound.
+Result<Workspace> FindRegistered(const WorkspaceWorld& world, std::string_view name);
+
 // Every workspace of every root; files that cannot be read are named in `problems` (may be null).
 std::vector<Workspace> AllWorkspaces(const WorkspaceWorld& world, std::vector<Error>* problems);
 

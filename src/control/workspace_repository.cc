@@ -59,12 +59,6 @@ Result<std::string> SecretFor(const WorkspaceWorld& world, const RepositoryWish&
   return GetPassphrase(world, prompt, fresh);
 }
 
-Result<void> CheckSecretIsNeeded(const Repository& repository, const Workspace& workspace) {
-  if (workspace.secret == WorkspaceSecret::kNone || repository.config().encryption) return {};
-  return Fail(ErrorCode::kConflict, StrCat("the repository in '", workspace.store, "' is not encrypted"),
-              "--store PATH makes another one");
-}
-
 }  // namespace
 
 NewRepository::NewRepository(NewRepository&& other) noexcept
@@ -89,7 +83,9 @@ NewRepository::~NewRepository() {
       const auto objects = store.List(prefix, "");
       used = used || !objects || !objects->objects.empty();
     }
-    if (!used) (void)store.Remove("config");
+    for (const char* key : {"config", "config-copy"}) {
+      if (!used) (void)store.Remove(key);
+    }
   }
   if (used) return;
   repository_.reset();
@@ -108,6 +104,10 @@ Result<NewRepository> NewRepository::Open(const WorkspaceWorld& world, const Rep
   workspace->key_file = wish.key_file;
   OC_TRY(place, PlaceOfStore(world, wish, *workspace));
   workspace->store = std::move(place);
+  if (!wish.saved.empty() && (workspace->store + "/").starts_with(wish.saved + "/")) {
+    return Fail(ErrorCode::kUsage, StrCat("the repository '", workspace->store,
+                                          "' would be inside of the workspace that it saves"));
+  }
   NewRepository made;
   const bool folder_there = !workspace->store.starts_with('/') || PosixFiles().Exists(workspace->store);
   OC_TRY(store, OpenStore(workspace->store, wish.may_make));
@@ -125,13 +125,11 @@ Result<NewRepository> NewRepository::Open(const WorkspaceWorld& world, const Rep
   } else {
     made.made_ = repository && fresh;
   }
-  if (!repository && repository.error().code == ErrorCode::kDenied && repository.error().hint.empty() &&
-      secret.empty()) {
+  if (!repository && repository.error().code == ErrorCode::kDenied && secret.empty()) {
     return Fail(ErrorCode::kDenied, repository.error().message,
                 "--key-file F or --passphrase opens it; --store PATH makes another one");
   }
   if (!repository) return Fail(repository.error());
-  OC_TRY_VOID(CheckSecretIsNeeded(*repository, *workspace));
   made.repository_ = std::move(*repository);
   return made;
 }

@@ -15,7 +15,8 @@ struct RepositoryWish {
       store;  // as written; "": <root>/repository, or <root>/workspaces/<name>/repository with a secret
   std::string key_file;  // as written
   bool passphrase = false;
-  bool may_make = true;  // false: kNotFound where there is none
+  bool may_make = true;    // false: kNotFound where there is none
+  std::string saved = {};  // the folder that it shall save, in which it cannot be; "": none
 };
 
 // What was made for it, and goes again unless it is kept.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/workspace_restore.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -105,6 +107,16 @@ std::string RestoreMark(const std::string& target) {
   return target + "/.overcap/restoring";
 }
 
+// And its folder, when nothing else is in it; the target keeps the time that the snapshot says.
+void RemoveMark(const std::string& target) {
+  struct stat info {};
+  const bool known = stat(target.c_str(), &info) == 0;
+  (void)PosixFiles().Remove(RestoreMark(target));
+  if (rmdir((target + "/.overcap").c_str()) != 0 || !known) return;
+  const timespec times[2] = {info.st_atim, info.st_mtim};
+  (void)utimensat(AT_FDCWD, target.c_str(), times, 0);
+}
+
 // Whether a restore of the same may go on there.
 Result<void> CheckTarget(const std::string& target, const Digest& tree, bool force) {
   const auto something = HoldsSomething(target);
@@ -187,13 +199,17 @@ Result<RestoreReport> RestoreElsewhere(const Repository& repository, const Named
   const Digest& tree = snapshot.record.tree;
   OC_TRY_VOID(CheckTarget(target, tree, options.force));
   PosixFiles files;
+  const std::string made = files.Exists(target) ? "" : target;
   OC_TRY_VOID(files.MakeFolders(target + "/.overcap"));
   OC_TRY_VOID(files.WriteAtomic(RestoreMark(target), tree.Hex() + "\n", false));
   RestoreRequest request = RequestFor(tree, target, options);
   request.paths = paths;
-  OC_TRY(report, Restore(repository, request));
-  (void)files.Remove(RestoreMark(target));
-  (void)rmdir((target + "/.overcap").c_str());  // only when nothing else is in it
+  auto report = Restore(repository, request);
+  if (report) {
+    RemoveMark(target);
+  } else {
+    LeaveNothing(target, made);
+  }
   return report;
 }
 

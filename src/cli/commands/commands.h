@@ -34,6 +34,22 @@ extern const Command kUsage;
 extern const Command kNodes;
 extern const Command kWhy;
 
+extern const Command kWorkspaceCreate;
+extern const Command kWorkspaceInit;
+extern const Command kWorkspaceBackup;
+extern const Command kWorkspaceRestore;
+extern const Command kWorkspaceList;
+extern const Command kWorkspaceStatus;
+extern const Command kWorkspaceLs;
+extern const Command kWorkspaceCat;
+extern const Command kWorkspaceDiff;
+extern const Command kWorkspaceVerify;
+extern const Command kWorkspacePrune;
+extern const Command kWorkspaceForget;
+extern const Command kWorkspaceAuto;
+extern const Command kWorkspaceExport;
+extern const Command kWorkspaceImport;
+
 extern const Command kClusterList;
 extern const Command kClusterCheck;
 extern const Command kConfigShow;

@@ -6,7 +6,9 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/job_words.h"
+#include "cli/commands/workspace_words.h"
 #include "control/launches.h"
+#include "control/workspace_prune.h"
 
 namespace overcap::cli {
 namespace {
@@ -33,13 +35,42 @@ Result<GcRequest> ReadRequest(const World& world, const Args& args) {
   return request;
 }
 
-void PrintJson(Output& out, const GcReport& report, const OldLaunches& launches, bool dry_run) {
+using Repositories = std::vector<RepositoryCollected>;
+
+void WriteRepositories(JsonWriter* json, const Repositories& repositories) {
+  json->Key("repositories").BeginArray();
+  for (const RepositoryCollected& repository : repositories) {
+    const PruneReport report = repository.report.value_or(PruneReport{});
+    json->BeginObject().Field("store", repository.store).Field("skipped", repository.skipped);
+    json->Field("removed_bytes", report.removed_bytes).Field("kept_bytes", report.kept_bytes);
+    json->Field("waiting_packs", report.waiting_packs).EndObject();
+  }
+  json->EndArray();
+}
+
+void PrintRepositories(Output& out, const Repositories& repositories, bool dry_run) {
+  for (const RepositoryCollected& repository : repositories) {
+    const std::string where = StrCat("workspaces in '", ToUtf8(repository.store), "'");
+    if (!repository.report) {
+      out.Warn(StrCat(where, " were left as they are: ", repository.skipped));
+    } else if (repository.report->removed_packs > 0 || repository.report->waiting_packs > 0) {
+      out.Line(StrCat(
+          where, ": ", dry_run ? "would free " : "freed ", FormatBytes(repository.report->removed_bytes),
+          ", kept ", FormatBytes(repository.report->kept_bytes),
+          repository.report->waiting_packs > 0 ? "; more when the backups that run are done" : ""));
+    }
+  }
+}
+
+void PrintJson(Output& out, const GcReport& report, const OldLaunches& launches,
+               const Repositories& repositories, bool dry_run) {
   JsonWriter json;
   json.BeginObject().Field("dry_run", dry_run).Key("jobs").BeginArray();
   for (const EndedJob& job : report.jobs) json.String(job.id);
   json.EndArray().Field("job_bytes", report.job_bytes);
   json.Field("launches", launches.ids).Field("launch_bytes", launches.bytes);
   json.Field("objects", report.store.removed).Field("object_bytes", report.store.removed_bytes);
+  WriteRepositories(&json, repositories);
   out.Json(json.Field("kept_bytes", report.store.kept_bytes).EndObject().Text());
 }
 
@@ -69,10 +100,13 @@ Result<int> Run(World& world, const Args& args) {
   request.jobs_folder = folder + "/jobs";
   OC_TRY(report, CollectGarbage(*cluster, folder + "/store", request, world.clock()));
   OC_TRY(launches, RemoveOldLaunches(world.root(), request.age_seconds, request.dry_run, world.clock()));
+  OC_TRY(workspaces, WorkspacesOf(world));
+  const Repositories repositories = CollectRepositories(workspaces, request.dry_run);
   if (world.out().json()) {
-    PrintJson(world.out(), report, launches, request.dry_run);
+    PrintJson(world.out(), report, launches, repositories, request.dry_run);
   } else {
     PrintText(world.out(), report, launches, request.dry_run);
+    PrintRepositories(world.out(), repositories, request.dry_run);
   }
   return 0;
 }
