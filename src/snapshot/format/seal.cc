@@ -79,7 +79,9 @@ Result<NewEncryption> MakeEncryption(std::string_view secret, std::string_view r
   NewEncryption made;
   made.config = {cost.n, cost.r, cost.p, std::string(AsText(RandomBytes32())), ""};
   OC_TRY(key, KeyOfSecret(secret, made.config));
-  made.master = SecretKey(RandomBytes32());
+  std::array<uint8_t, 32> fresh = RandomBytes32();
+  made.master = SecretKey(fresh);
+  OPENSSL_cleanse(fresh.data(), fresh.size());
   const std::string nonce(AsText(RandomBytes32()).substr(0, std::tuple_size_v<GcmNonce>));
   made.config.master = nonce;
   OC_TRY_VOID(
