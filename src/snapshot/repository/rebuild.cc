@@ -22,6 +22,7 @@ Result<void> AddKnownToIndexesOnly(const Repository& repository, std::vector<Ind
 }  // namespace
 
 Result<int64_t> RebuildIndex(const Repository& repository) {
+  OC_TRY_VOID(repository.CheckConfig(true));
   // Listed first: what others put from here on stays.
   OC_TRY(indexes, repository.store().ListAll(std::string(kIndexPrefix)));
   ChunkIndex::LoadOptions options;

@@ -70,7 +70,7 @@ struct RepositoryVerifyReport {
 Result<RepositoryVerifyReport> VerifyRepository(const Repository& repository,
                                                 const RepositoryVerifyOptions& options);
 
-// Index objects made anew from the packs. How many packs they name.
+// Index objects made anew from the packs; `config` and its copy are put right too. How many packs they name.
 Result<int64_t> RebuildIndex(const Repository& repository);
 
 }  // namespace overcap
