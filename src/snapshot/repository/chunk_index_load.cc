@@ -95,10 +95,7 @@ class IndexLoader {
   }
 
   void Damage(std::string line) {
-    for (const std::string& known : report_.damage) {
-      if (known == line) return;
-    }
-    report_.damage.push_back(std::move(line));
+    if (told_.insert(line).second) report_.damage.push_back(std::move(line));
   }
 
   void ReserveFor(const std::unordered_map<std::string, PackIndex>& read) {
@@ -173,6 +170,7 @@ class IndexLoader {
   std::unordered_set<Digest> condemned_;
   PacksOfStore packs_;
   std::unordered_set<std::string> damaged_indexes_;
+  std::unordered_set<std::string> told_;  // lines of damage
   ChunkIndex index_;
 };
 

@@ -52,7 +52,7 @@ struct PackReader::State {
   const ChunkIndex& index;
   BlockOpener opener;
   BlockDecompressor decompressor;
-  std::string raw;
+  std::string stored, raw;
   struct Place {
     Digest id;
     uint32_t offset = 0, size = 0;
@@ -78,17 +78,24 @@ Result<void> PackReader::Read(uint32_t pack, const std::vector<WantedBlock>& blo
 Result<void> PackReader::State::ReadRangeOf(uint32_t pack, const std::vector<WantedBlock>& wanted,
                                             const ReadRange& range, const OnChunk& on_chunk) {
   const KnownPack& known = index.pack(pack);
-  const Result<std::string> stored = repository.store().Get(PackKey(known.id), range.offset, range.size);
-  if (!stored && !OfTheObject(stored.error())) return Fail(stored.error());
+  const Result<void> read = repository.store().GetInto(PackKey(known.id), range.offset, range.size, &stored);
+  if (!read && !OfTheObject(read.error())) return read;
+  if (!read && range.end - range.begin > 1) {  // perhaps only one of them is on a bad spot of the disk
+    for (size_t i = range.begin; i < range.end; ++i) {
+      const BlockPlace& place = known.blocks[wanted[i].block];
+      OC_TRY_VOID(ReadRangeOf(pack, wanted, {i, i + 1, place.offset, place.stored_size}, on_chunk));
+    }
+    return {};
+  }
   for (size_t i = range.begin; i < range.end; ++i) {
     const BlockPlace& place = known.blocks[wanted[i].block];
     Result<void> opened;
-    if (stored) {
-      const auto begin = std::min(static_cast<size_t>(place.offset - range.offset), stored->size());
+    if (read) {
+      const auto begin = std::min(static_cast<size_t>(place.offset - range.offset), stored.size());
       opened = opener.Open(known.id, wanted[i].block, place,
-                           std::string_view(*stored).substr(begin, place.stored_size), &decompressor, &raw);
+                           std::string_view(stored).substr(begin, place.stored_size), &decompressor, &raw);
     } else {
-      opened = Fail(stored.error());
+      opened = read;
     }
     if (!opened && !OfTheObject(opened.error())) return opened;
     OC_TRY_VOID(opened ? HandOut(pack, wanted[i], on_chunk)
