@@ -40,8 +40,11 @@ Result<std::shared_ptr<const PackSeal>> BlockOpener::SealOf(const Digest& pack) 
     if (last_seal_ && last_pack_ == pack) return last_seal_;
   }
   OC_TRY(head, repository_.store().Get(PackKey(pack), 0, kPackHeadSize));
-  OC_TRY(parsed, PackHead::Decode(head));
-  auto seal = std::make_shared<const PackSeal>(*repository_.master(), parsed.salt, head);
+  const Result<PackHead> parsed = PackHead::Decode(head);
+  if (!parsed) {
+    return Fail(ErrorCode::kCorrupt, StrCat("pack '", PackKey(pack), "': ", parsed.error().message));
+  }
+  auto seal = std::make_shared<const PackSeal>(*repository_.master(), parsed->salt, head);
   const std::lock_guard lock(mutex_);
   last_pack_ = pack;
   last_seal_ = seal;
