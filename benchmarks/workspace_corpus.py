@@ -5,7 +5,7 @@ and Python project with its build. The same seed gives the same bytes.
 
 Usage: workspace_corpus.py FOLDER [--seed N] [--scale 1.0]     makes it; FOLDER must not exist
        workspace_corpus.py FOLDER --change PERCENT [--seed N]  changes that much of it: edits, appends, new, removed and
-                                                               renamed files, and a part of the largest libraries
+                                                               renamed files, and parts of some programs
 """
 import argparse
 import os
@@ -210,14 +210,16 @@ def change(root, percent, seed):
     small = [file for file in files if file[1] < 4_000_000]
     for path, size in maker.rng.sample(small, min(len(small), int(len(files) * percent / 100))):
         change_one(maker, path, size, maker.rng.randrange(100))
-    for path, size in files:          # linked again: runs of a library differ
-        if size < 20_000_000 or ".git" in path:
+    budget = int(sum(size for _, size in files) * percent / 100)
+    for path, size in sorted(files, key=lambda file: (file[1], file[0])):
+        if size < 10_000_000 or ".git" in path:
             continue
-        left = int(size * percent / 100)
-        while left > 0:
-            length = min(left, 2_000_000)
+        budget -= size
+        if budget < 0:
+            break
+        for _ in range(5):            # linked again: runs of it differ
+            length = size // 20
             overwrite(path, maker.rng.randrange(size - length), maker.object(length))
-            left -= length
 
 
 def main():
