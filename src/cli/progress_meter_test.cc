@@ -42,8 +42,8 @@ TEST(ProgressMeter, WorkThatBeginsAgainIsMeasuredAgain) {
 TEST(ProgressMeter, ALineHasBarRateAndTimeLeft) {
   const ProgressFacts facts{"save", "saving", 1, 4, 512 * kMiB, 1024 * kMiB};
   EXPECT_EQ(ProgressLine(facts, 256.0 * kMiB, 2, 80),
-            "saving  [===========>          ]  50%  512 MiB of 1.0 GiB  256 MiB/s  2s left");
-  EXPECT_EQ(ProgressLine(facts, 0, -1, 40), "saving  50%  512 MiB of 1.0 GiB");
+            "saving  [==========>          ]  50%  512.0 MiB of 1.0 GiB  256.0 MiB/s  2s left");
+  EXPECT_EQ(ProgressLine(facts, 0, -1, 40), "saving  50%  512.0 MiB of 1.0 GiB");
 }
 
 TEST(ProgressMeter, NoLineIsWiderThanTheTerminalThatCanHoldItsWords) {

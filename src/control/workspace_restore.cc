@@ -97,8 +97,11 @@ Result<void> TakeFolder(const std::string& folder, bool force, FoundWorkspace* f
   return {};
 }
 
-// After a restore that failed before it had brought anything.
-void LeaveNothing(const std::string& folder, const std::string& made) {
+// After a restore that failed before it had brought anything; one that was stopped, or ran out of space, is
+// to go on.
+void LeaveNothing(const std::string& folder, const std::string& made, const Error& error,
+                  const WorkspaceRestoreOptions& options) {
+  if (error.code == ErrorCode::kUnavailable || (options.stop != nullptr && *options.stop)) return;
   const auto something = HoldsSomething(folder);
   if (something && !*something) (void)PosixFiles().RemoveTree(made.empty() ? LocalFolderOf(folder) : made);
 }
@@ -167,7 +170,7 @@ Result<WorkspaceInit> InitWorkspace(const WorkspaceWorld& world, FoundWorkspace 
   }
   auto report = RestoreWhole(world, found, repository, newest, was_ours, options);
   if (!report) {
-    if (!was_ours) LeaveNothing(found.folder, made);
+    if (!was_ours) LeaveNothing(found.folder, made, report.error(), options);
     return Fail(report.error());
   }
   init.report = std::move(*report);
@@ -208,7 +211,7 @@ Result<RestoreReport> RestoreElsewhere(const Repository& repository, const Named
   if (report) {
     RemoveMark(target);
   } else {
-    LeaveNothing(target, made);
+    LeaveNothing(target, made, report.error(), options);
   }
   return report;
 }

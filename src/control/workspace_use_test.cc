@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workspaces from their making to their end, with a repository in memory.
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "control/workspace_backup.h"
+#include "control/workspace_contents.h"
+#include "control/workspace_create.h"
+#include "control/workspace_look.h"
+#include "control/workspace_prune.h"
+#include "control/workspace_restore.h"
+#include "sys/posix_files.h"
+#include "sys/testing/temp_folder.h"
+
+namespace overcap {
+namespace {
+
+class WorkspaceUse : public testing::Test {
+ protected:
+  WorkspaceUse() {
+    world_.roots = {temp_ / "root"};
+    world_.user = "ann";
+    world_.host = "node1";
+    world_.variables = Variables::OfThisProcess();
+    world_.clock = &clock_;
+    world_.random = &random_;
+    request_.name = "work";
+    request_.at = temp_ / "disk/work";
+    request_.store = StrCat("mem:", temp_.Path().substr(1));
+  }
+
+  void Write(const std::string& name, std::string_view text) {
+    ASSERT_TRUE(files_.MakeFolders(Folder()));
+    ASSERT_TRUE(files_.WriteAtomic(Folder() + "/" + name, text, false));
+  }
+  std::string Read(const std::string& name) { return files_.Read(Folder() + "/" + name).value_or("(none)"); }
+  std::string Folder() { return temp_ / "disk/work"; }
+  FoundWorkspace Found() { return FindWorkspace(world_, "work").value(); }
+  Repository Open() { return OpenRepositoryOf(world_, Found().workspace).value(); }
+  Result<WorkspaceBackup> BackUp() {
+    OC_TRY(found, FindWorkspaceHere(world_, "work"));
+    return BackUpWorkspace(world_, found, Open(), {});
+  }
+  Result<WorkspaceInit> Init(const WorkspaceRestoreOptions& options = {}) {
+    return InitWorkspace(world_, Found(), Open(), "", options);
+  }
+
+  TempFolder temp_;
+  PosixFiles files_;
+  PosixClock clock_;
+  KernelRandom random_;
+  WorkspaceWorld world_;
+  WorkspaceCreateRequest request_;
+};
+
+TEST_F(WorkspaceUse, WhatWasSavedComesBackWhereTheFolderIsGone) {
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  Write("a", "1");
+  const auto saved = BackUp();
+  ASSERT_TRUE(saved) << saved.error().message;
+  ASSERT_TRUE(saved->report.snapshot);
+  EXPECT_FALSE(BackUp()->report.snapshot);
+  ASSERT_TRUE(files_.RemoveTree(Folder()));
+  const auto init = Init();
+  ASSERT_TRUE(init) << init.error().message;
+  EXPECT_EQ(init->outcome, InitOutcome::kRestored);
+  EXPECT_EQ(Read("a"), "1");
+  EXPECT_EQ(Init()->outcome, InitOutcome::kHasNewest);
+}
+
+TEST_F(WorkspaceUse, ARestoreThatWasStoppedGoesOnAndIsNotSavedBefore) {
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  Write("a", "1");
+  ASSERT_TRUE(BackUp());
+  ASSERT_TRUE(files_.RemoveTree(Folder()));
+  const std::atomic<bool> stop{true};
+  ASSERT_FALSE(Init({false, {}, &stop}));
+  EXPECT_EQ(BackUp().error().code, ErrorCode::kConflict);
+  ASSERT_TRUE(Init());
+  EXPECT_EQ(Read("a"), "1");
+  EXPECT_TRUE(BackUp());
+}
+
+TEST_F(WorkspaceUse, WhatWasWrittenWhileARestoreWasCutOffIsNotLost) {
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  Write("a", "1");
+  ASSERT_TRUE(BackUp());
+  ASSERT_TRUE(files_.RemoveTree(Folder()));
+  const std::atomic<bool> stop{true};
+  ASSERT_FALSE(Init({false, {}, &stop}));
+  Write("a", "mine");
+  const auto refused = Init();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(Read("a"), "mine");
+  ASSERT_TRUE(Init({.force = true, .progress = {}, .stop = nullptr}));
+  EXPECT_EQ(Read("a"), "1");
+}
+
+TEST_F(WorkspaceUse, AFolderWhoseSnapshotIsGoneIsNotOverwritten) {
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  Write("a", "1");
+  ASSERT_TRUE(BackUp());
+  const auto old = ReadWorkspaceCopy(Folder()).value();
+  Write("a", "two");
+  ASSERT_TRUE(BackUp());
+  Write("a", "one more time");
+  ASSERT_TRUE(WriteWorkspaceCopy(Folder(), old));
+  const Repository repository = Open();
+  ASSERT_TRUE(PruneWorkspace(world_, Found().workspace, repository, {.rules = {.last = 1}, .progress = {}}));
+  const auto refused = Init();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict) << refused.error().message;
+  EXPECT_EQ(Read("a"), "one more time");
+}
+
+TEST_F(WorkspaceUse, ABackupThatFailsInTheMiddleOfMakingLeavesNothing) {
+  const std::atomic<bool> stop{true};
+  request_.backup.stop = &stop;
+  ASSERT_FALSE(CreateWorkspace(world_, request_));
+  EXPECT_FALSE(files_.Exists(temp_ / "disk"));
+  EXPECT_TRUE(AllWorkspaces(world_, nullptr).empty());
+  request_.backup.stop = nullptr;
+  EXPECT_TRUE(CreateWorkspace(world_, request_));
+}
+
+TEST_F(WorkspaceUse, SnapshotsOfANameThatIsNotKnownHereAreNotMixedWithNewOnes) {
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  ASSERT_TRUE(WorkspaceBook(world_.roots[0]).Remove("work"));
+  ASSERT_TRUE(files_.RemoveTree(Folder()));
+  const auto mixed = CreateWorkspace(world_, request_);
+  ASSERT_FALSE(mixed);
+  EXPECT_EQ(mixed.error().code, ErrorCode::kConflict);
+  const auto taken = RegisterWorkspace(world_, request_);
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_EQ(Init()->outcome, InitOutcome::kRestored);
+}
+
+TEST_F(WorkspaceUse, WhoIsOvertakenByAnotherNodeIsTold) {
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  const auto old = ReadWorkspaceCopy(Folder()).value();
+  Write("a", "1");
+  EXPECT_FALSE(BackUp()->overtaken);
+  ASSERT_TRUE(WriteWorkspaceCopy(Folder(), old));  // as if that one had been taken elsewhere
+  Write("a", "two");
+  const auto saved = BackUp();
+  ASSERT_TRUE(saved);
+  EXPECT_TRUE(saved->overtaken);
+}
+
+TEST_F(WorkspaceUse, StatusCountsWhatIsNotSaved) {
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  Write("a", "1");
+  ASSERT_TRUE(BackUp());
+  Write("a", "two");
+  Write("b", "1");
+  const auto status = LookAtWorkspace(Found(), Open());
+  ASSERT_TRUE(status);
+  ASSERT_TRUE(status->changes);
+  EXPECT_EQ(status->changes->added, 1);
+  EXPECT_EQ(status->changes->changed, 1);
+  EXPECT_EQ(status->snapshots, 2);
+  ASSERT_EQ(status->places.size(), 1u);
+  EXPECT_EQ(status->places[0].host, "node1");
+}
+
+TEST_F(WorkspaceUse, AFolderIsListedWithoutWhatIsBelowItsFolders) {
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  ASSERT_TRUE(files_.MakeFolders(Folder() + "/big"));
+  for (int i = 0; i < 700; ++i) Write(StrCat("big/", i), "");
+  Write("big.txt", "x");
+  Write("z", std::string(5000, 'z'));
+  ASSERT_TRUE(BackUp());
+  const Repository repository = Open();
+  auto contents = SnapshotContents::Open(repository);
+  ASSERT_TRUE(contents);
+  const auto newest = repository.Find("work", "latest");
+  ASSERT_TRUE(newest);
+  std::vector<std::string> names;
+  const auto note = [&](const SnapshotEntry& entry) -> Result<void> {
+    names.push_back(entry.path);
+    return {};
+  };
+  ASSERT_TRUE(contents->List(*newest, "", false, note));
+  EXPECT_EQ(names, (std::vector<std::string>{"big", "big.txt", "z"}));
+  names.clear();
+  ASSERT_TRUE(contents->List(*newest, "big", true, note));
+  EXPECT_EQ(names.size(), 700u);
+  std::string bytes;
+  ASSERT_TRUE(contents->Cat(*newest, "z", [&](std::string_view piece) -> Result<void> {
+    bytes += piece;
+    return {};
+  }));
+  EXPECT_EQ(bytes, std::string(5000, 'z'));
+  EXPECT_EQ(contents->Cat(*newest, "big", [](std::string_view) { return Result<void>(); }).error().code,
+            ErrorCode::kUsage);
+}
+
+}  // namespace
+}  // namespace overcap
