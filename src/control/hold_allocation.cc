@@ -93,10 +93,11 @@ Result<int> RunHoldAllocation(const std::vector<std::string>& words) {
     poll(&waits, 1, there ? kLookMs : kRetryMs);
     if (ToldToEnd(&inbox, roots)) break;
   }
+  const auto removed = RemoveSshHosts(home, [&](const SshEntry& entry) { return IsOwn(entry, host); });
   for (const std::string& line : EndAutoServices(roots, OwnHostName(), allocation.job, kSavePatienceUs)) {
     fprintf(stderr, "overcap: %s\n", line.c_str());
   }
-  OC_TRY_VOID(RemoveSshHosts(home, [&](const SshEntry& entry) { return IsOwn(entry, host); }));
+  OC_TRY_VOID(removed);
   return 0;
 }
 

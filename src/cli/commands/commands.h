@@ -46,6 +46,9 @@ extern const Command kWorkspaceDiff;
 extern const Command kWorkspaceVerify;
 extern const Command kWorkspacePrune;
 extern const Command kWorkspaceForget;
+extern const Command kWorkspaceAuto;
+extern const Command kWorkspaceExport;
+extern const Command kWorkspaceImport;
 
 extern const Command kClusterList;
 extern const Command kClusterCheck;
