@@ -31,6 +31,7 @@ void ContentWriter::Collect(const std::vector<uint32_t>& entries) {
 }
 
 void ContentWriter::CollectOne(uint32_t entry) {
+  if (scene_.survey.states[entry] == EntryState::kFailed) return;  // its folder could not be made
   if (scene_.tree[entry].content == FileContent::Kind::kMap) {
     collecting_.emplace(Collecting{large_.Add(entry), ContentCursor(scene_.tree[entry], get_)});
     return;

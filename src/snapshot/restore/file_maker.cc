@@ -2,6 +2,7 @@
 #include "snapshot/restore/file_maker.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -68,10 +69,19 @@ void FileMaker::Drop(NewFile* file) {
   if (folder >= 0) (void)unlinkat(folder, name, 0);
 }
 
+// An exchange is as atomic as a rename over the old file, but some file systems (ext4) begin to write the new
+// one to the disk in that, file by file.
 int FileMaker::Place(int stage_fd, const std::string& name, uint32_t entry) {
   const int folder = fds_.Get(scene_.tree[entry].parent);
   if (folder < 0 || stage_fd < 0) return errno;
-  return renameat(stage_fd, name.c_str(), folder, scene_.tree.Name(entry)) == 0 ? 0 : errno;
+  const char* to = scene_.tree.Name(entry);
+  if (renameat2(stage_fd, name.c_str(), folder, to, RENAME_EXCHANGE) == 0) {
+    if (unlinkat(stage_fd, name.c_str(), 0) == 0) return 0;
+    const int error = errno;  // it is a folder: somebody has put one there meanwhile
+    (void)renameat2(stage_fd, name.c_str(), folder, to, RENAME_EXCHANGE);
+    return error;
+  }
+  return renameat(stage_fd, name.c_str(), folder, to) == 0 ? 0 : errno;
 }
 
 // What became of an entry.

@@ -155,6 +155,7 @@ class Restorer {
     MakeLinks(work.links, scene);
     RemoveExtras();
     scene->staging.Remove();
+    if (scene->staging.changed_target()) scene->touched[0] = true;
     FinishFolders(scene, opened);
     if (ledger_.full()) {
       return Fail(DiskFull(target_.fd.Get(), request_.target, work.bytes - ledger_.bytes_done()));

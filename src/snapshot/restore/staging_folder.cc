@@ -28,7 +28,7 @@ StagingFolder::~StagingFolder() {
 int StagingFolder::Open() {
   const std::lock_guard lock(mutex_);
   if (fd_) return fd_.Get();
-  if (mkdirat(target_fd_, keep_name_.c_str(), 0700) == 0) made_parent_ = true;
+  if (mkdirat(target_fd_, keep_name_.c_str(), 0700) == 0) made_parent_ = changed_target_ = true;
   parent_ = Fd(openat(target_fd_, keep_name_.c_str(), kFlags));
   if (!parent_) return -1;
   if (mkdirat(parent_.Get(), kName, 0700) != 0 && errno != EEXIST) return -1;

@@ -22,6 +22,8 @@ class StagingFolder {
   int Open();
   // A name that nothing has, there or anywhere else in the target.
   std::string NewName();
+  // Whether a name came and went in the target itself, which has changed its time.
+  bool changed_target() const { return changed_target_; }
   // Removes it with what an earlier restore may have left.
   void Remove();
 
@@ -29,6 +31,7 @@ class StagingFolder {
   const int target_fd_;
   const std::string keep_name_;
   std::atomic<uint64_t> next_ = 0;
+  std::atomic<bool> changed_target_ = false;
   std::mutex mutex_;  // guards what follows
   Fd parent_, fd_;
   bool made_parent_ = false;

@@ -39,6 +39,7 @@ std::set<std::string> NamesOf(int fd) {
 // Of the entry itself, also when it is a link.
 Attributes AttributesOf(int folder_fd, const std::string& name) {
   const std::string path = StrCat("/proc/self/fd/", folder_fd, "/", name);
+  if (llistxattr(path.c_str(), nullptr, 0) == 0) return {};
   std::string list(65536, '\0');
   const ssize_t size = llistxattr(path.c_str(), list.data(), list.size());
   Attributes all;
@@ -59,7 +60,8 @@ int64_t NextData(int fd, int64_t from, int64_t size) {
 
 // Where the contents differ first; nullopt when they do not. Both have this size.
 std::optional<int64_t> FirstDifference(int left, int right, int64_t size) {
-  std::string a(1 << 20, '\0'), b(1 << 20, '\0');
+  const size_t piece = static_cast<size_t>(std::min<int64_t>(size, 1 << 20));
+  std::string a(piece, '\0'), b(piece, '\0');
   for (int64_t at = 0; at < size;) {
     at = std::min(NextData(left, at, size), NextData(right, at, size));
     if (at >= size) break;
