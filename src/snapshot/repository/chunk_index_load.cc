@@ -13,8 +13,9 @@
 namespace overcap {
 namespace {
 
-constexpr size_t kBytesPerChunk = 33;  // in a footer, at least
-constexpr int kListings = 3;           // of index/, when others are replaced while they are read
+constexpr size_t kBytesPerChunk = 33;          // in a footer, at least
+constexpr int64_t kIndexMost = 1'073'741'824;  // bytes that are read into memory
+constexpr int kListings = 3;                   // of index/, when others are replaced while they are read
 
 struct PackOfStore {
   int64_t size = 0;
@@ -64,6 +65,11 @@ class IndexLoader {
       bool gone = false;
       for (const StoredObjectInfo& info : found) {
         if (read.contains(info.key)) continue;
+        if (info.size > kIndexMost) {
+          Damage(StrCat("index '", info.key, "' is too large"));
+          damaged_indexes_.insert(info.key);
+          continue;
+        }
         OC_TRY(index, ReadIndex(info.key, &gone));
         if (index) read.emplace(info.key, *std::move(index));
       }

@@ -5,6 +5,11 @@
 #include "snapshot/repository/object_keys.h"
 
 namespace overcap {
+namespace {
+
+constexpr int64_t kCondemnedMost = 67'108'864;  // bytes: a million packs; a longer one counts as damaged
+
+}  // namespace
 
 std::unordered_set<Digest> CondemnedList::Packs() const {
   std::unordered_set<Digest> packs;
@@ -26,7 +31,7 @@ Result<CondemnedList> ListCondemned(const Repository& repository) {
   for (const StoredObjectInfo& info : found) {
     const std::optional<std::string> id = ParsePresenceKey(kCondemnedPrefix, info.key);
     if (!id) continue;
-    Result<std::string> bytes = repository.store().Get(info.key);
+    Result<std::string> bytes = repository.store().Get(info.key, 0, kCondemnedMost);
     if (!bytes && bytes.error().code == ErrorCode::kNotFound) continue;  // that prune has just ended
     if (!bytes && bytes.error().code != ErrorCode::kCorrupt) return Fail(std::move(bytes).error());
     Result<CondemnedRecord> record = bytes ? DecodeCondemnedRecord(*bytes, info.key) : Fail(bytes.error());

@@ -7,6 +7,7 @@ namespace overcap {
 namespace {
 
 constexpr size_t kUploaders = 2;
+constexpr size_t kFooterPerChunk = 34;  // bytes, about: a pack of tiny chunks is mostly footer
 
 std::array<uint8_t, 32> NewSalt(Random& random) {
   std::array<uint8_t, 32> salt;
@@ -54,7 +55,7 @@ void PackAssembly::Append(OpenPack* open, ChunkKind kind, CompressedBlock block)
   }
   const size_t size = block.stored->size() + (encrypted ? PackSeal::kOverhead : 0);
   block.block.stored_size = static_cast<uint32_t>(size);
-  pack.bytes += static_cast<int64_t>(size);
+  pack.bytes += static_cast<int64_t>(size + kFooterPerChunk * block.block.chunks.size());
   pack.blocks.push_back(std::move(block.block));
   pack.stored.push_back(std::move(block.stored));
   if (block.meta) pack.meta.push_back(std::move(block.meta));

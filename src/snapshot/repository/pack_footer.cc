@@ -9,7 +9,8 @@
 namespace overcap {
 namespace {
 
-constexpr int64_t kFirstRead = 65'536;  // has the whole footer of most packs
+constexpr int64_t kFirstRead = 65'536;      // has the whole footer of most packs
+constexpr size_t kFooterMost = 67'108'864;  // what is read into memory, whatever a tail says
 constexpr int64_t kEnds = kPackHeadSize + kPackTailSize;
 
 Error Damaged(const std::string& key, std::string_view why) {
@@ -54,7 +55,8 @@ Result<PackFooter> ReadPackFooter(const Repository& repository, const Digest& pa
   OC_TRY(end, store.Get(key, size - first, first));
   if (static_cast<int64_t>(end.size()) != first) return Fail(Damaged(key, "it has shrunk"));
   const Result<size_t> footer_size = DecodePackTail(std::string_view(end).substr(end.size() - kPackTailSize));
-  if (!footer_size || *footer_size > static_cast<size_t>(size - kEnds)) return Fail(Damaged(key, "no tail"));
+  if (!footer_size || *footer_size > std::min(kFooterMost, static_cast<size_t>(size - kEnds)))
+    return Fail(Damaged(key, "no tail"));
   OC_TRY(footer_and_tail, Longer(store, key, size, static_cast<int64_t>(*footer_size + kPackTailSize), end));
   Result<PackFooter> footer = Parse(repository, pack, head, footer_and_tail.substr(0, *footer_size));
   if (!footer) return Fail(Damaged(key, footer.error().message));

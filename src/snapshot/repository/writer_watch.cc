@@ -12,6 +12,8 @@
 namespace overcap {
 namespace {
 
+constexpr int64_t kWriterMost = 1'048'576;  // bytes; a longer one counts as damaged
+
 std::string LocalMinute(int64_t wall_us) {
   const std::time_t seconds = static_cast<std::time_t>(wall_us / 1'000'000);
   std::tm local{};
@@ -49,7 +51,7 @@ Result<void> WriterWatch::Look() {
 
 Result<bool> WriterWatch::LookAt(Watched* writer) const {
   const std::string key = WriterKey(writer->id);
-  Result<std::string> bytes = repository_->store().Get(key);
+  Result<std::string> bytes = repository_->store().Get(key, 0, kWriterMost);
   if (!bytes && bytes.error().code == ErrorCode::kNotFound) return false;
   if (!bytes) return Fail(std::move(bytes).error());
   if (*bytes != writer->bytes) {
