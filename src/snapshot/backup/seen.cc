@@ -187,6 +187,7 @@ SeenCursor Seen::Open(uint32_t folder) const {
   cursor.bytes_ = ByteReader(state_->lists.substr(offset));
   cursor.left_ = cursor.bytes_.Varint();
   cursor.next_folder_ = Fixed<uint32_t>(place.substr(8));
+  if (cursor.next_folder_ <= folder) return SeenCursor();
   cursor.folder_count_ = state_->folders;
   return cursor;
 }
