@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured of workspaces: a folder like a large checkout with its build (workspace_corpus.py), beside `tar | lz4` and
+the backup programs that people use. The page cache is warm; what others left to be written is written before each run."""
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import measure
+from rows import Row, peer
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Times(dict):
+    """{name: [seconds, ...]}, and the most memory that any run of `overcap` took."""
+    memory = 0
+
+    def add(self, name, seconds):
+        self.setdefault(name, []).append(seconds)
+
+    def median(self, name):
+        return statistics.median(self[name])
+
+
+class Bench:
+    def __init__(self, setting, folder):
+        self.setting, self.folder, self.times = setting, folder, Times()
+        self.work = folder / "work"
+        self.env = {**{k: v for k, v in os.environ.items() if not k.startswith(("OVERCAP", "SLURM"))},
+                    "NO_COLOR": "1", "OVERCAP_CONFIG": "/dev/null", "TMPDIR": str(folder)}
+
+    def path(self, name):
+        return self.folder / name
+
+    def corpus(self, *words):
+        subprocess.run([sys.executable, HERE / "workspace_corpus.py", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
+
+    def timed(self, name, argv, **more):
+        os.sync()
+        self.times.add(name, measure.seconds(argv, **more))
+
+    def pipe(self, name, command, *words):
+        """A pipe of programs, as people type it; the words are its arguments."""
+        os.sync()
+        self.times.add(name, measure.seconds(["sh", "-c", command, "sh", *words]))
+
+    def overcap(self, name, *words, cwd=None):
+        os.sync()
+        begin = measure.now()
+        argv = [str(self.setting.overcap), *map(str, words)]
+        with open(os.devnull, "r+b") as null:
+            child = subprocess.Popen(argv, env=self.env, cwd=cwd or self.folder, stdin=null, stdout=null)
+            _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode != 0:
+            raise RuntimeError(f"{argv}: exit status {child.returncode}")
+        if name:
+            self.times.add(name, measure.now() - begin)
+            self.times.memory = max(self.times.memory, usage.ru_maxrss / 1000)
+
+    def remove(self, *names):
+        for name in names:
+            shutil.rmtree(self.path(name), ignore_errors=True)
+
+
+def lives(bench):
+    """One life of a workspace: made, saved again unchanged and changed, restored in full and in part."""
+    times, root = bench.times, bench.path("home")
+    bench.env["OVERCAP_HOME"] = str(root)
+    bench.remove("work", "home", "restored", "tarred")
+    shutil.copytree(bench.path("v1"), bench.work, symlinks=True)
+    bench.pipe("tar | lz4", 'tar c -C "$1" . | lz4 -q > "$2"', bench.work, bench.path("v1.tar.lz4"))
+    bench.overcap("first", "workspace", "create", "bench", "--at", bench.work, "--adopt", "--env", "none")
+    stored = sum(file.stat().st_size for file in root.rglob("*") if file.is_file())
+    times.add("stored MB", stored / 1e6)
+    times.add("tar.lz4 MB", bench.path("v1.tar.lz4").stat().st_size / 1e6)
+    bench.overcap(None, "workspace", "backup", "bench")  # now no file is so new that its time cannot be trusted
+    for _ in range(3):
+        bench.timed("statx walk", [bench.setting.programs / "statx_walk", bench.work])
+        bench.overcap("unchanged", "workspace", "backup", "bench")
+    bench.corpus(bench.work, "--change", 2, "--seed", 2)
+    bench.overcap("second", "workspace", "backup", "bench")
+    bench.pipe("tar | lz4 again", 'tar c -C "$1" . | lz4 -q > "$2"', bench.work, bench.path("v2.tar.lz4"))
+    bench.overcap("restore", "workspace", "restore", "latest", "--name", "bench", "--to", bench.path("restored"))
+    bench.path("tarred").mkdir()
+    bench.pipe("lz4 -d | tar x", 'lz4 -dq < "$1" | tar x -C "$2"', bench.path("v2.tar.lz4"), bench.path("tarred"))
+    for _ in range(2):
+        bench.overcap("98 % there", "workspace", "restore", "latest~1", "--name", "bench")
+        bench.overcap("98 % there", "workspace", "restore", "latest", "--name", "bench")
+    same = subprocess.run(["rsync", "-aHAXn", "--checksum", "--delete", "-i", "--exclude=/.overcap", f"{bench.work}/",
+                           f"{bench.path('restored')}/"], capture_output=True, text=True, timeout=600)
+    if same.returncode != 0 or same.stdout:
+        raise RuntimeError(f"what was restored differs: {same.stdout[:400]}{same.stderr[:400]}")
+
+
+def peers(bench):
+    """Once each: they take long."""
+    v1, times, quiet = bench.path("v1"), bench.times, {"stderr": subprocess.DEVNULL}
+    changed = bench.path("changed")
+    shutil.copytree(v1, changed, symlinks=True)
+
+    def tool(name, make, save, restore, env):
+        for folder in ("peer", "peer-restored"):
+            bench.remove(folder)
+            bench.path(folder).mkdir()
+        shutil.rmtree(changed)
+        shutil.copytree(v1, changed, symlinks=True)
+        more = {**quiet, "env": {**bench.env, **env}, "cwd": changed}
+        measure.seconds(make, **more)
+        bench.timed(f"{name} first", save, **more)
+        bench.corpus(changed, "--change", 2, "--seed", 2)
+        bench.timed(f"{name} second", save, **more)
+        bench.timed(f"{name} restore", restore, **{**more, "cwd": bench.path("peer-restored")})
+
+    repository = str(bench.path("peer"))
+    if restic := peer("restic"):
+        tool("restic", [restic, "init"], [restic, "backup", "-q", "."], [restic, "restore", "-q", "latest", "--target", "."],
+             {"RESTIC_REPOSITORY": repository, "RESTIC_PASSWORD": "x", "RESTIC_CACHE_DIR": str(bench.path("restic-cache"))})
+    if borg := peer("borg"):
+        tool("borg", [borg, "init", "-e", "none", repository], [borg, "create", "::{now:%H%M%S%f}", "."],
+             ["sh", "-c", '"$1" extract "::$("$1" list --last 1 --short)"', "sh", borg],
+             {"BORG_REPO": repository, "BORG_BASE_DIR": str(bench.path("borg-base")), "BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK": "yes"})
+    if rsync := peer("rsync"):
+        tool("rsync", ["true"], [rsync, "-a", "--delete", "./", repository], [rsync, "-a", f"{repository}/", "./"], {})
+    bench.remove("peer", "peer-restored", "changed", "restic-cache", "borg-base")
+    return times
+
+
+def capture(bench):
+    """What `submit` adds for the code of a folder, beside that of an empty one."""
+    empty = bench.path("empty")
+    empty.mkdir()
+    bench.env["OVERCAP_HOME"] = str(bench.path("jobs-home"))
+    shutil.rmtree(bench.work / ".overcap", ignore_errors=True)
+    for _ in range(2):
+        bench.overcap(None, "-c", "local", "submit", "--dry-run", "true", cwd=bench.work)
+    for _ in range(bench.setting.size(7, 2)):
+        for name, folder in (("capture", bench.work), ("nothing to capture", empty)):
+            bench.overcap(name, "-c", "local", "submit", "--dry-run", "true", cwd=folder)
+
+
+def beside(times, kind):
+    return ", ".join(f"{name} {times.median(f'{name} {kind}'):.1f} s" for name in ("restic", "borg", "rsync")
+                     if f"{name} {kind}" in times)
+
+
+def workspace(setting):
+    with tempfile.TemporaryDirectory(prefix="ocb-") as folder:
+        bench = Bench(setting, pathlib.Path(folder))
+        bench.corpus(bench.path("v1"), "--scale", setting.size(1, 0.02))
+        for _ in range(setting.size(3, 1)):
+            lives(bench)
+        capture(bench)
+        times = peers(bench)
+    yield from table(times)
+
+
+def table(times):
+    at = times.median
+    yield Row("first backup, times of `tar | lz4`", at("first") / at("tar | lz4"), "x", 0.7, 0.4,
+              detail=f"overcap {at('first'):.1f} s, {at('stored MB'):,.0f} MB; tar | lz4 {at('tar | lz4'):.1f} s, "
+                     f"{at('tar.lz4 MB'):,.0f} MB; {beside(times, 'first')}")
+    yield Row("second backup, 2 % changed: how many times faster than `tar | lz4` again", at("tar | lz4 again") / at("second"), "x",
+              8, 25, True, detail=f"overcap {at('second'):.2f} s, tar | lz4 {at('tar | lz4 again'):.1f} s, {beside(times, 'second')}")
+    yield Row("backup with nothing changed, times of a bare walk on two threads", at("unchanged") / at("statx walk"), "x", 4, 1.5,
+              detail=f"overcap {at('unchanged'):.3f} s, walk {at('statx walk'):.3f} s")
+    yield Row("full restore, times of `lz4 -d | tar x`", at("restore") / at("lz4 -d | tar x"), "x", 0.6, 0.42,
+              detail=f"overcap {at('restore'):.1f} s, lz4 -d | tar x {at('lz4 -d | tar x'):.1f} s, {beside(times, 'restore')}")
+    yield Row("restore when 98 % is there: how many times faster than a full one", at("restore") / at("98 % there"), "x", 10, 30, True,
+              detail=f"overcap {at('98 % there'):.2f} s")
+    yield Row("most memory of any of these", times.memory, "MB", 512, 128)
+    taken = (at("capture") - at("nothing to capture")) * 1000
+    yield Row("`submit` of an unchanged folder of that size, capture part", taken, "ms", 300, 100,
+              detail=f"submit --dry-run {at('capture') * 1000:.0f} ms, of an empty folder {at('nothing to capture') * 1000:.0f} ms")
+
+
+WORKSPACE_ROWS = {"workspace": workspace}
