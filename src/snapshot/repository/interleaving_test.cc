@@ -34,8 +34,8 @@ class Round {
   Round(uint64_t seed, Tally* tally) : seed_(seed), tally_(tally), disk_(std::make_shared<MemStore>()) {
     SeededRandom random(seed);
     NewRepositoryIn(disk_);
-    for (int i = 0; i < 3; ++i) Commit(disk_, random.Next(), false);
-    Forget(disk_, random.Next());
+    for (int i = 0; i < 4; ++i) Commit(disk_, random.Next(), false);
+    for (int i = 0; i < 3; ++i) Forget(disk_, random.Next());
   }
 
   void Play() {
@@ -188,9 +188,9 @@ class Round {
     PruneOptions options;
     options.repack_below = static_cast<double>(random.Below(100)) / 100;
     // Some wait so long that they take writers for dead which are only slow.
-    options.wait_us = random.Below(3) == 0 ? 4'000'000'000 : static_cast<int64_t>(random.Below(30'000'000));
+    options.wait_us = random.Below(3) != 0 ? 4'000'000'000 : static_cast<int64_t>(random.Below(300'000'000));
     options.sleep = [&](int64_t us) {
-      clock.Advance(us * 10);
+      clock.Advance(us * 200);      // 30 minutes pass in a few calls
       (void)store->Stat("config");  // lets others go on
     };
     const Result<PruneReport> report = Prune(*repository, options);

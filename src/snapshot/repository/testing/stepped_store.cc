@@ -4,7 +4,7 @@
 namespace overcap {
 namespace {
 
-constexpr int64_t kStepsPerSpeed = 50;
+constexpr int64_t kStepsPerSpeed = 100;
 
 class SteppedStore : public Store {
  public:
@@ -84,7 +84,7 @@ void StepStage::End() {
 }
 
 void StepStage::ChangeSpeeds() {
-  for (const auto& actor : actors_) actor->speed = uint64_t{1} << random_.Below(12);
+  for (const auto& actor : actors_) actor->speed = uint64_t{1} << random_.Below(16);
 }
 
 StepStage::Actor* StepStage::Next(const std::vector<Actor*>& ready) {
