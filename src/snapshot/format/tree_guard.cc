@@ -30,8 +30,13 @@ Result<void> TreeGuard::CheckFoldersAbove(std::string_view path) {
   for (size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/', slash + 1)) {
     const std::string_view folder = path.substr(0, slash);
     if (IsKnownFolder(folder)) continue;
-    OC_TRY(entry, Find(folder));
-    if (entry == nullptr || entry->type != SnapshotEntryType::kFolder) {
+    const Result<const SnapshotEntry*> entry = Find(folder);
+    if (!entry && IsLost(entry.error())) {
+      lost_folders_.emplace_back(folder);
+      continue;
+    }
+    if (!entry) return Fail(entry.error());
+    if (*entry == nullptr || (*entry)->type != SnapshotEntryType::kFolder) {
       return Fail(ErrorCode::kCorrupt,
                   StrCat("the tree is damaged: ", Quoted(path), " is in no folder of it"));
     }
@@ -43,8 +48,10 @@ Result<void> TreeGuard::CheckHardLink(const SnapshotEntry& link, const TreePage&
   const SnapshotEntry* file = page.begin() + page.LowerBound(link.target);
   if (file == page.end() || file->path != link.target) {
     if (marks_.Has(link)) return {};
-    OC_TRY(elsewhere, Find(link.target));
-    file = elsewhere;
+    Result<const SnapshotEntry*> elsewhere = Find(link.target);
+    if (!elsewhere && IsLost(elsewhere.error())) return {};
+    if (!elsewhere) return Fail(std::move(elsewhere).error());
+    file = *elsewhere;
     // Links to one page often come together, and if not, the next to it need not read it again.
     if (file != nullptr) {
       for (const SnapshotEntry& entry : lookup_.page()) {
@@ -58,6 +65,7 @@ Result<void> TreeGuard::CheckHardLink(const SnapshotEntry& link, const TreePage&
 }
 
 Result<void> TreeGuard::Check(const TreePage& page) {
+  lost_folders_.clear();
   OC_TRY_VOID(CheckFoldersAbove(page.begin()->path));
   if (page.has_hard_links) {
     for (const SnapshotEntry& entry : page) {

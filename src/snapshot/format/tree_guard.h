@@ -3,12 +3,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "snapshot/format/file_marks.h"
 #include "snapshot/format/tree_walk.h"
 
 namespace overcap {
+
+// Whether something is not there or not as it should be, and trying again will not help.
+inline bool IsDamage(const Error& error) {
+  return error.code == ErrorCode::kCorrupt || error.code == ErrorCode::kNotFound;
+}
 
 class TreeGuard {
  public:
@@ -19,7 +25,13 @@ class TreeGuard {
   // for folders above a page that was jumped to, for hard links to other pages.
   Result<void> Check(const TreePage& page);
 
+  // From now on pages that cannot be looked up are trusted to hold what they must.
+  void AllowLost() { allow_lost_ = true; }
+  // The folders above the page checked last that are in such pages, the highest first.
+  const std::vector<std::string>& lost_folders() const { return lost_folders_; }
+
  private:
+  bool IsLost(const Error& error) const { return allow_lost_ && IsDamage(error); }
   bool IsKnownFolder(std::string_view folder) const;
   Result<const SnapshotEntry*> Find(std::string_view path);
   Result<void> CheckFoldersAbove(std::string_view path);
@@ -29,6 +41,8 @@ class TreeGuard {
   FileMarks marks_;    // files of pages that were looked up for hard links
   std::string known_;  // all folders above this path are there
   bool known_is_folder_ = true;
+  bool allow_lost_ = false;
+  std::vector<std::string> lost_folders_;
 };
 
 }  // namespace overcap

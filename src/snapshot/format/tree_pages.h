@@ -38,6 +38,14 @@ class TreeBuilder {
   std::unique_ptr<State> state_;
 };
 
+// Entries of a tree that cannot be read: all from `from` on that are before `to` (nullopt: to the end).
+struct TreeGap {
+  std::string from;
+  std::optional<std::string> to;
+  int64_t entries = 0;
+  Error error;
+};
+
 // Entries of a tree in order, checked: kCorrupt before anything of a page is handed out in which the order, a
 // path, a folder that is missing, a hard link to what is no earlier file, or a sum is not allowed; and from
 // then on.
@@ -45,6 +53,10 @@ class TreeReader {
  public:
   TreeReader(const Digest& tree, GetMeta get);
   ~TreeReader();
+  // From now on a page that is missing or damaged is told and passed over; only the root must be there. A
+  // folder that was in one, and in which something is left, comes with mode 0700 and nothing else; a hard
+  // link may lead to a file that was in one. All that is handed out is checked as before.
+  void SkipDamage(std::function<void(const TreeGap&)> on_gap);
   // Goes to the first entry that is not before `path`; pages between are not read.
   Result<void> Seek(std::string_view path);
   // nullptr after the last; valid until the next call.

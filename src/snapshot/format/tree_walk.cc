@@ -30,7 +30,7 @@ std::string_view TreeWalk::path() const {
   return in_page_ ? std::string_view(entry().path) : std::string_view(Current().first);
 }
 
-std::optional<std::string_view> TreeWalk::BoundOfCurrent() const {
+std::optional<std::string_view> TreeWalk::Bound() const {
   const Frame& frame = frames_.back();
   if (frame.at + 1 < frame.node.children.size()) return frame.node.children[frame.at + 1].first;
   if (!frame.bound) return std::nullopt;
@@ -63,7 +63,7 @@ Result<void> TreeWalk::Open() {
 Result<void> TreeWalk::Fits(std::string_view first, std::string_view last, const TreeTotals& totals) const {
   if (first != Current().first)
     return Fail(ErrorCode::kCorrupt, "it begins with another entry than it should");
-  const std::optional<std::string_view> bound = BoundOfCurrent();
+  const std::optional<std::string_view> bound = Bound();
   if (bound && !PathBefore(last, *bound)) return Fail(ErrorCode::kCorrupt, "it goes on behind the next one");
   if (frames_.size() > 1 && !SameTotals(totals, Current().totals)) {
     return Fail(ErrorCode::kCorrupt, "it does not hold as much as it should");
@@ -85,7 +85,7 @@ Result<void> TreeWalk::OpenNode(std::string_view bytes) {
   OC_TRY_VOID(Fits(node.children.front().first, node.children.back().first, node.totals));
   if (frames_.size() == 1) totals_ = node.totals;
   Frame frame;
-  if (const auto bound = BoundOfCurrent()) frame.bound.emplace(*bound);
+  if (const auto bound = Bound()) frame.bound.emplace(*bound);
   frame.node = std::move(node);
   frames_.push_back(std::move(frame));
   return {};
@@ -111,8 +111,8 @@ void TreeWalk::SkipPage() {
 }
 
 Result<void> TreeWalk::Seek(std::string_view path) {
-  const bool here = in_page_ && !PathBefore(path, page_.begin()->path) &&
-                    (!BoundOfCurrent() || PathBefore(path, *BoundOfCurrent()));
+  const bool here =
+      in_page_ && !PathBefore(path, page_.begin()->path) && (!Bound() || PathBefore(path, *Bound()));
   if (!here) {
     in_page_ = false;
     while (frames_.size() > 1 && !Covers(frames_.back(), path)) frames_.pop_back();

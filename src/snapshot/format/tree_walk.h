@@ -30,7 +30,11 @@ class TreeWalk {
   // At a page or node that is not read yet.
   const Digest& id() const { return Current().id; }
   int level() const { return frames_.back().node.level - 1; }  // that of the root counts as the highest
+  int64_t entries() const { return Current().totals.entries; }
+  bool AtRoot() const { return frames_.size() == 1; }
   Result<void> Open();  // reads it: goes to its first entry or child. Stays where it is when it fails.
+  // All in the page or node is before this path; nullopt: it is the last.
+  std::optional<std::string_view> Bound() const;
 
   // At an entry.
   const SnapshotEntry& entry() const { return page_.slots[at_]; }
@@ -54,7 +58,6 @@ class TreeWalk {
   };
 
   const TreeChild& Current() const { return frames_.back().node.children[frames_.back().at]; }
-  std::optional<std::string_view> BoundOfCurrent() const;
   bool Covers(const Frame& frame, std::string_view path) const;
   Result<void> OpenPage(std::string_view bytes);
   Result<void> OpenNode(std::string_view bytes);
