@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/workspace_backup.h"
 
-#include "base/text.h"
+#include "sys/posix_files.h"
 
 namespace overcap {
 namespace {
@@ -27,6 +27,7 @@ BackupRequest RequestFor(const WorkspaceWorld& world, const FoundWorkspace& foun
 
 Result<WorkspaceBackup> BackUpLocked(const WorkspaceWorld& world, const FoundWorkspace& found,
                                      const Repository& repository, const WorkspaceBackupOptions& options) {
+  if (options.read_all) OC_TRY_VOID(PosixFiles().Remove(SeenFileOf(found.folder)));
   OC_TRY(report, Backup(repository, RequestFor(world, found, options)));
   WorkspaceBackup backup{std::move(report), std::nullopt};
   const auto& parent = backup.report.parent;

@@ -247,6 +247,9 @@ class Story(WorkspaceRig):
         self.assertEqual(restored.status, 3, str(restored))
         self.assertIn("hurt.bin", restored.err)
         self.assertEqual((self.disk / "copy/fine.bin").read_bytes(), (self.folder / "fine.bin").read_bytes())
+        first.rename(self.disk / "moved-out")
+        self.ws("backup", "--read-all")
+        self.assertTrue(self.done("verify", "--read-data")["sound"])
 
     def test_a_workspace_that_is_not_known_here_is_taken_from_its_store(self):
         self.create("--store", str(self.disk / "store"))

@@ -9,6 +9,7 @@ namespace {
 
 constexpr Flag kFlags[] = {
     {"--message", "-m", "TEXT", "words to go with the snapshot"},
+    {"--read-all", "", "", "read every file again, also those that did not change"},
 };
 
 Result<int> Run(World& world, const Args& args) {
@@ -17,6 +18,7 @@ Result<int> Run(World& world, const Args& args) {
   ProgressMeter meter(world.out(), world.clock());
   WorkspaceBackupOptions options;
   options.message = args.Get("--message");
+  options.read_all = args.Has("--read-all");
   options.progress = ShowBackup(&meter);
   options.stop = signals.flag();
   const auto backup = BackUpWorkspace(opened.workspaces, opened.found, opened.repository, options);
@@ -32,7 +34,7 @@ Result<int> Run(World& world, const Args& args) {
 constinit const Command kWorkspaceBackup = {
     .name = "workspace backup",
     .summary = "save a workspace now; only what changed is read and stored",
-    .usage = "[NAME] [-m TEXT]",
+    .usage = "[NAME] [-m TEXT] [--read-all]",
     .flags = kFlags,
     .max_words = 1,
     .run = Run,

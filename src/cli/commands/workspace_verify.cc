@@ -64,7 +64,10 @@ Result<int> Run(World& world, const Args& args) {
   } else {
     out.Line(StrCat("damaged: ", CountOf(static_cast<int64_t>(report.damage.size()), "object"), ", ",
                     CountOf(static_cast<int64_t>(report.files.size()), "file"), " lost, of ", what));
-    out.Note("files that are still whole in the folder are stored again by the next backup after 'touch'");
+    out.Note(
+        "what the folder still has can be stored again: move the packs that are named out of the repository, "
+        "then "
+        "'overcap workspace backup --read-all'");
   }
   return status;
 }
