@@ -18,7 +18,7 @@ struct AutoRules {
   int64_t check_us = 3'600'000'000;  // everything is looked at again, whatever was told
   int64_t blind_us = 300'000'000;    // the same where changes cannot be watched
   int64_t margin_us = 300'000'000;   // before the end of the allocation
-  int64_t last_us = 20'000'000;      // when told to end: at most so long for the last backup's tries
+  int64_t last_us = 10'000'000;      // when told to end: at most so long for the last backup's tries
 
   bool operator==(const AutoRules&) const = default;
 };

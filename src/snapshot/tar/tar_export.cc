@@ -93,7 +93,7 @@ class Exporter {
       offset += part.length;
     }
     // More runs than readers take: the holes are written out.
-    const bool spell_out = item.runs.size() > kTarRunsMost;
+    const bool spell_out = item.runs.size() >= kTarRunsMost;
     if (!item.sparse || spell_out) item.runs.clear();
     item.sparse = item.sparse && !spell_out;
     OC_TRY_VOID(writer_.Begin(item));

@@ -86,6 +86,15 @@ void AddSparse(const TarItem& item, std::string_view name, std::string* pax) {
   AppendPaxRecord("GNU.sparse.realsize", std::to_string(item.entry.size), pax);
 }
 
+// GNU tar takes the end of the last run for the end of the file: a hole there needs a run of no length behind
+// it.
+std::string SparseMapOf(const TarItem& item) {
+  std::vector<TarRun> runs = item.runs;
+  if (runs.empty() || runs.back().offset + runs.back().length < item.entry.size)
+    runs.push_back({item.entry.size, 0});
+  return EncodeSparseMap(runs);
+}
+
 // A name for those who do not know what the pax record says.
 std::string ShortName(std::string_view folder, std::string_view path) {
   const size_t slash = path.find_last_of('/', path.size() >= 2 ? path.size() - 2 : 0);
@@ -111,7 +120,7 @@ Result<void> TarWriter::Close() {
 Result<void> TarWriter::Begin(const TarItem& item) {
   OC_TRY_VOID(Close());
   const SnapshotEntry& entry = item.entry;
-  const std::string name = NameInTar(entry), map = item.sparse ? EncodeSparseMap(item.runs) : "";
+  const std::string name = NameInTar(entry), map = item.sparse ? SparseMapOf(item) : "";
   int64_t stored = entry.type == SnapshotEntryType::kFile ? entry.size : 0;
   if (item.sparse) {
     stored = static_cast<int64_t>(map.size());

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service that saves a workspace by itself: it outlives its starter, hears of changes, and never gives up quietly."""
+import os
+import pathlib
+import pty
+import signal
+import subprocess
+import time
+import unittest
+
+from overcap_rig import Rig, alive, main
+
+
+class AutoRig(Rig):
+    def setUp(self):
+        super().setUp()
+        self.folder = self.root / "disk" / "work"
+        self.write("model.py", "print(1)\n", base=self.folder)
+        self.ok("workspace", "create", "work", "--at", str(self.folder), "--adopt")
+
+    def auto(self, *flags, **options):
+        return self.ok("workspace", "auto", "work", *flags, "--json", **options).json()
+
+    def state(self):
+        (state,) = self.ok("workspace", "auto", "work", "--status", "--json").json()
+        return state
+
+    def until_state(self, what, condition):
+        last = {}
+
+        def holds():
+            last.update(self.state())
+            return condition(last)
+
+        try:
+            self.until(holds, what)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is {last}; {self.log_text()}") from None
+        return last
+
+    def log_text(self):
+        return "".join(p.read_text() for p in (self.home / "workspaces/work/auto").glob("*.log"))
+
+    def newest(self, path):
+        """What the newest snapshot has of a file."""
+        return self.overcap("workspace", "cat", "latest", path, cwd=self.folder).out
+
+    def snapshots(self):
+        return len(self.ok("workspace", "ls", "--json", cwd=self.folder).json())
+
+
+class Service(AutoRig):
+    def test_it_outlives_the_terminal_and_ends_after_a_last_backup(self):
+        master, slave = pty.openpty()
+        starter = subprocess.Popen([str(self.binary), "workspace", "auto", "work", "--every", "1h"], cwd=self.folder, env=self.env,
+                                   stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+        os.close(slave)
+        self.assertEqual(starter.wait(timeout=30), 0)
+        os.close(master)
+        state = self.until_state("the first backup", lambda s: s["life"] == "runs" and s["doing"] == "waits" and s["saved_us"])
+        pid = state["pid"]
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            fields = f.read().rpartition(")")[2].split()
+        session, terminal = int(fields[3]), int(fields[4])
+        self.assertNotEqual(session, pid)  # leads no session: it can never get a terminal
+        self.assertEqual(terminal, 0)
+        self.assertEqual(os.readlink(f"/proc/{pid}/cwd"), "/")
+        for number in (0, 1, 2):
+            self.assertNotIn("/dev/pts", os.readlink(f"/proc/{pid}/fd/{number}"))
+        self.write("model.py", "print(2)\n", base=self.folder)
+        self.assertIn("all is saved", self.ok("workspace", "auto", "work", "--stop").out)
+        self.until(lambda: not alive(pid), "the service to end")
+        self.assertEqual(self.newest("model.py"), "print(2)\n")
+        self.assertEqual(self.state()["life"], "ended")
+        self.refused("workspace", "auto", "work", "--stop", status=3)
+
+    def test_there_is_one_per_workspace(self):
+        pid = self.auto("--every", "1h")["pid"]
+        self.assertIn("already", self.ok("workspace", "auto", "work", "--every", "1h").out)
+        self.refused("workspace", "auto", "work", "--on-change", status=6, says="--stop")
+        self.refused("workspace", "auto", "work", "--every", "5m", "--foreground", status=6, says="already")
+        self.assertEqual(self.state()["pid"], pid)
+        self.kill(pid)
+        self.until(lambda: self.state()["life"] == "died", "its death to be seen")
+        self.assertNotEqual(self.auto("--every", "1h")["pid"], pid)
+
+    def test_changes_are_saved_a_moment_after_they_are_made(self):
+        self.auto("--on-change", "--settle", "1s")
+        state = self.until_state("it to watch", lambda s: s["doing"] == "waits" and s["watch"])
+        self.assertEqual(state["work"], "saved")
+        before = self.snapshots()
+        self.write("new/deep/er.txt", "fresh\n", base=self.folder)
+        self.until(lambda: self.newest("new/deep/er.txt") == "fresh\n", "the change to be saved")
+        self.write("new/deep/er.txt", "again\n", base=self.folder)
+        self.until(lambda: self.newest("new/deep/er.txt") == "again\n", "the change of a new folder's file to be saved")
+        os.rename(self.folder / "new", self.folder / "moved")
+        self.until(lambda: self.newest("moved/deep/er.txt") == "again\n", "the moved folder to be saved")
+        self.until_state("all to be saved", lambda s: s["work"] == "saved" and s["doing"] == "waits")
+        self.assertLessEqual(self.snapshots(), before + 6)  # not one for each event
+
+    def test_the_clock_alone_is_enough(self):
+        self.auto("--every", "1s")
+        self.write("a", "1\n", base=self.folder)
+        self.until(lambda: self.newest("a") == "1\n", "the backup")
+
+    def test_a_warning_makes_it_save_now(self):
+        pid = self.auto("--every", "10h")["pid"]
+        self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
+        self.write("a", "1\n", base=self.folder)
+        os.kill(pid, signal.SIGUSR1)
+        self.until(lambda: self.newest("a") == "1\n", "the backup")
+        self.assertTrue(alive(pid))
+
+    def test_rules_that_make_no_sense_are_refused(self):
+        self.refused("workspace", "auto", "work", status=2, says="--every")
+        self.refused("workspace", "auto", "work", "--every", "1h", "--on-change", status=2)
+        self.refused("workspace", "auto", "work", "--every", "soon", status=2, says="--every")
+        self.refused("workspace", "auto", "work", "--every", "1h", "--settle", "1s", status=2, says="--settle")
+        self.refused("workspace", "auto", "nosuch", "--every", "1h", status=3)
+        self.refused("workspace", "auto", "work", "--status", status=3, says="by itself")
+
+
+class Trouble(AutoRig):
+    def test_a_store_that_vanishes_is_waited_for(self):
+        pid = self.auto("--on-change", "--settle", "1s")["pid"]
+        self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
+        away = self.home / "away"
+        os.rename(self.home / "repository", away)
+        self.write("a", "1\n", base=self.folder)
+        state = self.until_state("it to fail", lambda s: s["failures"] >= 1)
+        self.assertEqual((state["doing"], state["work"]), ("paused", "newer"))
+        self.assertTrue(state["error"])
+        self.assertIn("older than the work", self.ok("workspace", "auto", "work", "--status").out)
+        os.rename(away, self.home / "repository")
+        os.kill(pid, signal.SIGUSR1)  # else it would try again by itself, a little later
+        self.until(lambda: self.newest("a") == "1\n", "the backup")
+        self.until_state("the failure to be forgotten", lambda s: s["failures"] == 0 and s["work"] == "saved")
+        self.assertIn("cannot save", self.log_text())
+        self.assertIn("reached again", self.log_text())
+
+    def test_without_a_store_it_ends_and_says_what_is_not_saved(self):
+        self.auto("--every", "1h")
+        self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
+        os.rename(self.home / "repository", self.home / "away")
+        self.refused("workspace", "auto", "work", "--stop", status=5, says="could not save", deadline=90)
+        self.assertIn("older than the work", self.log_text())
+
+    def test_a_folder_that_is_gone_ends_nothing(self):
+        pid = self.auto("--on-change", "--settle", "1s")["pid"]
+        self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
+        os.rename(self.folder, self.root / "away")
+        os.kill(pid, signal.SIGUSR1)
+        self.until(lambda: "cannot save" in self.log_text(), "it to say so")
+        os.rename(self.root / "away", self.folder)
+        self.write("a", "1\n", base=self.folder)
+        os.kill(pid, signal.SIGUSR1)
+        self.until(lambda: self.newest("a") == "1\n", "the backup")
+
+
+class Allocations(AutoRig):
+    def test_before_the_end_of_a_slurm_job_it_saves_and_the_jobs_log_says_so(self):
+        log = self.root / "job.log"
+        end = int(time.time()) + 3600
+        with open(log, "wb") as out:
+            service = subprocess.Popen([str(self.binary), "workspace", "auto", "work", "--every", "10h", "--margin", "3590s"],
+                                       cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                       env={**self.env, "SLURM_JOB_ID": "4711", "SLURM_JOB_END_TIME": str(end)})
+        self.assertEqual(service.wait(timeout=30), 0)
+        state = self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
+        self.assertEqual((state["job"], state["job_end_us"]), ("4711", end * 1_000_000))
+        self.write("a", "1\n", base=self.folder)
+        self.until(lambda: self.newest("a") == "1\n", "the backup before the end")
+        self.assertIn("the allocation ends soon", self.log_text())
+        os.kill(state["pid"], signal.SIGTERM)
+        self.until(lambda: "all is saved" in log.read_text(), "the job's log to say so")
+
+    def test_a_held_allocation_that_ends_lets_its_workspaces_save_themselves(self):
+        self.declare_no_gpus()
+        self.ok("alloc", "--gpus", "0", "--name", "dev", "--time", "1h")
+        (job,) = [entry["job"] for entry in self.ok("alloc", "list", "--json").json()]
+        self.until(lambda: b"is held" in self.log(job) if (self.home / "jobs" / job / "attempt-1/rank-0.log").exists() else False,
+                   "the allocation")
+        self.ok("workspace", "auto", "work", "--every", "10h", env={"OVERCAP_JOB_ID": job})
+        state = self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
+        self.assertEqual(state["job"], job)
+        self.write("a", "1\n", base=self.folder)
+        self.ok("release", "dev")
+        self.until_state("the service to end", lambda s: s["life"] == "ended")
+        self.assertEqual(self.newest("a"), "1\n")
+        self.assertIn(b"workspace 'work': all is saved", self.log(job))
+
+
+if __name__ == "__main__":
+    main()
