@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/workspace_words.h"
+#include "control/workspace_auto.h"
 #include "control/workspace_look.h"
 
 namespace overcap::cli {
@@ -20,7 +21,22 @@ void WriteSnapshot(JsonWriter* json, std::string_view key, const std::optional<N
   json->EndObject();
 }
 
-std::string JsonOf(const WorkspaceStatus& status) {
+// What saves it by itself, on all nodes.
+struct ServiceSeen {
+  AutoState state;
+  AutoLife life;
+};
+std::vector<ServiceSeen> ServicesOf(World& world, const OpenedWorkspace& opened) {
+  std::vector<ServiceSeen> services;
+  const Workspace& workspace = opened.found.workspace;
+  for (AutoState& state : ReadAutoStates(workspace.root, workspace.name)) {
+    const AutoLife life = LifeOf(state, opened.workspaces.host, world.clock().WallUs());
+    services.push_back({std::move(state), life});
+  }
+  return services;
+}
+
+std::string JsonOf(const WorkspaceStatus& status, const std::vector<ServiceSeen>& services) {
   const Workspace& workspace = status.found.workspace;
   JsonWriter json;
   json.BeginObject().Field("name", workspace.name).Field("folder", status.found.folder);
@@ -42,6 +58,12 @@ std::string JsonOf(const WorkspaceStatus& status) {
   for (const WorkspacePlace& place : status.places) {
     json.BeginObject().Field("host", place.host).Field("folder", place.folder);
     json.Field("snapshot", place.snapshot).Field("time", FormatTimeUtc(place.time_us)).EndObject();
+  }
+  json.EndArray().Key("auto").BeginArray();
+  for (const ServiceSeen& service : services) {
+    json.BeginObject();
+    WriteAutoFields(service.state, service.life, &json);
+    json.EndObject();
   }
   return json.EndArray().EndObject().Take();
 }
@@ -66,7 +88,7 @@ std::string ChangeWords(const CompareReport& changes, int64_t now_us) {
   return text + ": " + SomeOf(changes.differences);
 }
 
-void PrintText(World& world, const WorkspaceStatus& status) {
+void PrintText(World& world, const WorkspaceStatus& status, const std::vector<ServiceSeen>& services) {
   Output& out = world.out();
   const int64_t now_us = world.clock().WallUs();
   const Workspace& workspace = status.found.workspace;
@@ -89,6 +111,9 @@ void PrintText(World& world, const WorkspaceStatus& status) {
     line("has", StrCat(SnapshotWords(*status.base, now_us), ": the newest was taken elsewhere"));
   if (status.changes) line("changes", ChangeWords(*status.changes, now_us));
   if (status.busy) line("busy", *status.busy);
+  for (const ServiceSeen& service : services) {
+    for (const std::string& text : AutoLines(service.state, service.life, now_us)) line("auto", text);
+  }
   line("snapshots", StrCat(status.snapshots, " in ", ToUtf8(workspace.store),
                            workspace.secret == WorkspaceSecret::kNone ? "" : ", encrypted"));
   for (const WorkspacePlace& place : status.places) {
@@ -100,10 +125,11 @@ void PrintText(World& world, const WorkspaceStatus& status) {
 Result<int> Run(World& world, const Args& args) {
   OC_TRY(opened, OpenWorkspace(world, args.words().empty() ? "" : args.words()[0]));
   OC_TRY(status, LookAtWorkspace(opened.found, opened.repository));
+  const std::vector<ServiceSeen> services = ServicesOf(world, opened);
   if (world.out().json()) {
-    world.out().Json(JsonOf(status));
+    world.out().Json(JsonOf(status, services));
   } else {
-    PrintText(world, status);
+    PrintText(world, status, services);
   }
   return 0;
 }
