@@ -3,15 +3,20 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include "base/text.h"
 #include "control/allocations.h"
+#include "control/auto_requests.h"
+#include "control/folder_watch.h"
 #include "control/ssh_config_file.h"
 #include "control/workspace_auto_start.h"
 #include "sys/own_host_name.h"
 #include "sys/posix_files.h"
+#include "sys/process.h"
 #include "sys/signal_inbox.h"
 #include "sys/user.h"
 #include "sys/variables.h"
@@ -58,6 +63,31 @@ bool ToldToEnd(SignalInbox* inbox, const std::vector<std::string>& roots) {
   return std::any_of(signals.begin(), signals.end(), [](int signal) { return signal != SIGUSR1; });
 }
 
+// Services that shells in the allocation have asked for: as processes of the holder they live as long as it
+// does.
+void StartServices(const std::string& folder) {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+  for (const AutoRequest& request : TakeAutoRequests(folder, OwnHostName())) {
+    SpawnRequest spawn;
+    spawn.argv = request.argv;
+    Variables variables = Variables::OfThisProcess();
+    variables.Set("PWD", request.folder);
+    spawn.env = variables.entries();
+    spawn.cwd = "/";
+    spawn.group = ProcessGroup::kSession;
+    const auto spawned = Spawn(spawn);
+    if (!spawned) fprintf(stderr, "overcap: cannot start a service: %s\n", spawned.error().message.c_str());
+  }
+}
+
+// Wakes when a service is asked for; requests are looked for now and then all the same.
+std::unique_ptr<FolderWatch> WatchRequests(const std::string& folder) {
+  (void)PosixFiles().MakeFolders(folder);
+  auto watch = WatchByInotify(folder, [](std::string_view, bool) { return false; });
+  return watch ? std::move(*watch) : nullptr;
+}
+
 // Where workspaces of this user may be registered.
 std::vector<std::string> WorkspaceRoots(const std::string& allocation_file) {
   std::vector<std::string> roots = {RootOfAllocationFile(allocation_file)};
@@ -86,17 +116,22 @@ Result<int> RunHoldAllocation(const std::vector<std::string>& words) {
   printf("allocation '%s' is held on %s\n", host.name.c_str(), host.node.c_str());
   fflush(stdout);
   const std::vector<std::string> roots = WorkspaceRoots(words[1]);
+  const std::string requests = AutoRequestFolder(words[1]);
+  std::unique_ptr<FolderWatch> watch = WatchRequests(requests);
   std::string told;
   while (true) {
     const bool there = Announce(home, host, &told);
-    pollfd waits{inbox.PollFd(), POLLIN, 0};
-    poll(&waits, 1, there ? kLookMs : kRetryMs);
+    pollfd waits[] = {{inbox.PollFd(), POLLIN, 0}, {watch ? watch->PollFd() : -1, POLLIN, 0}};
+    poll(waits, 2, there ? kLookMs : kRetryMs);
+    if (watch && !watch->Take()) watch = nullptr;
+    StartServices(requests);
     if (ToldToEnd(&inbox, roots)) break;
   }
   const auto removed = RemoveSshHosts(home, [&](const SshEntry& entry) { return IsOwn(entry, host); });
   for (const std::string& line : EndAutoServices(roots, OwnHostName(), allocation.job, kSavePatienceUs)) {
     fprintf(stderr, "overcap: %s\n", line.c_str());
   }
+  (void)PosixFiles().RemoveTree(requests);
   OC_TRY_VOID(removed);
   return 0;
 }

@@ -183,6 +183,10 @@ class Allocations(AutoRig):
         self.ok("workspace", "auto", "work", "--every", "10h", env={"OVERCAP_JOB_ID": job})
         state = self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
         self.assertEqual(state["job"], job)
+        with open(f"/proc/{state['pid']}/stat", encoding="ascii") as f:
+            parent = int(f.read().rpartition(")")[2].split()[1])
+        with open(f"/proc/{parent}/cmdline", "rb") as f:
+            self.assertIn(b"hold-allocation", f.read())  # so it does not end with the shell that asked for it
         self.write("a", "1\n", base=self.folder)
         self.ok("release", "dev")
         self.until_state("the service to end", lambda s: s["life"] == "ended")

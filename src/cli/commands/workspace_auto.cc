@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/workspace_words.h"
+#include "control/auto_requests.h"
 #include "control/workspace_auto_log.h"
 #include "control/workspace_auto_service.h"
 #include "control/workspace_auto_start.h"
@@ -33,7 +34,7 @@ constexpr Flag kFlags[] = {
     {"--passphrase-stdin", "", "", "with --foreground: the passphrase comes from stdin"},
 };
 
-constexpr int64_t kSecond = 1'000'000, kStopPatienceUs = 120 * kSecond;
+constexpr int64_t kSecond = 1'000'000, kStopPatienceUs = 120 * kSecond, kHolderPatienceUs = 10 * kSecond;
 
 Result<void> ReadTime(const Args& args, std::string_view flag, int64_t* us) {
   if (!args.Has(flag)) return {};
@@ -136,6 +137,17 @@ std::vector<std::string> ServiceWords(World& world, const Args& args, const Foun
   return argv;
 }
 
+// In a held allocation its holder starts it: what a shell there starts ends with the shell.
+Result<pid_t> StartWhereItLasts(const WorkspaceWorld& workspaces, const FoundWorkspace& found,
+                                const AutoStart& start) {
+  const std::string file = AllocationFileOf(workspaces.roots, workspaces.variables.Get("OVERCAP_JOB_ID"));
+  if (!file.empty() && start.secret.empty()) {
+    OC_TRY(pid, AskHolder(file, {workspaces.host, found.folder, start.argv}, kHolderPatienceUs));
+    if (pid != 0) return pid;
+  }
+  return StartAutoService(start);
+}
+
 Result<int> Start(World& world, const Args& args, const WorkspaceWorld& workspaces,
                   const FoundWorkspace& found, const AutoRules& rules) {
   const Workspace& workspace = found.workspace;
@@ -162,7 +174,7 @@ Result<int> Start(World& world, const Args& args, const WorkspaceWorld& workspac
   start.variables = workspaces.variables;
   start.variables.Set("PWD", found.folder);
   start.in_job = !AllocationHere(workspaces.variables).job.empty();
-  OC_TRY(pid, StartAutoService(start));
+  OC_TRY(pid, StartWhereItLasts(workspaces, found, start));
   if (world.out().json()) {
     JsonWriter json;
     json.BeginObject().Field("workspace", workspace.name).Field("folder", found.folder).Field("pid", pid);
@@ -242,7 +254,8 @@ Result<int> Serve(const Args& args, WorkspaceWorld workspaces, const FoundWorksp
 Result<int> Run(World& world, const Args& args) {
   OC_TRY(workspaces, WorkspacesOf(world));
   const bool detached = args.Has("--foreground") && LeaveStarter(&workspaces.variables);
-  if (detached) workspaces.folder = std::string(workspaces.variables.Get("PWD"));
+  // Who starts it from elsewhere says so which copy is meant.
+  if (args.Has("--log")) workspaces.folder = std::string(workspaces.variables.Get("PWD"));
   const std::string name = args.words().empty() ? "" : args.words()[0];
   const bool asks = args.Has("--status") || args.Has("--stop");
   if (asks) {
