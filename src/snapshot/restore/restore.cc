@@ -128,6 +128,12 @@ class Restorer {
     look.threads = TeamSize(request_.threads);
     look.stop = request_.stop;
     survey_ = SurveyTarget(tree_, target_, look);
+    for (const TreeGap& gap : tree_.gaps()) {
+      ledger_.Problem(gap.from,
+                      StrCat("this and what follows it", gap.to ? StrCat(" before ", Quoted(*gap.to)) : "",
+                             " cannot be listed: ", gap.error.message),
+                      std::max<int64_t>(gap.entries, 1) - 1);
+    }
     if (tree_.left_out_keep_name())
       ledger_.Problem(request_.keep_name, "is never restored: it is Overcap's own");
     for (const SurveyFailure& failure : survey_.failures) {
@@ -260,7 +266,7 @@ Result<RestoreReport> Restore(const Repository& repository, const RestoreRequest
   OC_TRY(index, ChunkIndex::Load(repository));
   ChunkReader reader(repository, index);
   const GetMeta get = [&reader](const Digest& id) { return reader.Get(id); };
-  OC_TRY(tree, WantedTree::Load(request.tree, {request.paths, request.keep_name}, get));
+  OC_TRY(tree, WantedTree::Load(request.tree, {request.paths, request.keep_name, true}, get));
   OC_TRY(target, TargetFolder::Open(request.target, true));
   if (!request.seen_file.empty() && !tree.partial()) MakeRoomForSeen(request.seen_file);
   return Restorer(repository, request, index, get, tree, target).Run();

@@ -56,7 +56,7 @@ class RestoreFaultsTest : public testing::Test {
  protected:
   void PutMany(const std::string& folder, int count, size_t size) {
     for (int i = 0; i < count; ++i) {
-      PutFile(rig_.Source(StrCat(folder, "/file ", 1000 + i)), NoiseBytes(size, 1000 * count + i));
+      PutFile(rig_.Source(StrCat(folder, "/file ", 1000 + i)), NoiseOf(size, 1000 * count + i));
     }
   }
   Lines DataPacks() {
@@ -73,7 +73,7 @@ class RestoreFaultsTest : public testing::Test {
 
 TEST_F(RestoreFaultsTest, ADamagedBlockHarmsOnlyTheFilesInIt) {
   PutMany("many", 40, 100'000);
-  PutFile(rig_.Source("large"), NoiseBytes(9'000'000, 5));
+  PutFile(rig_.Source("large"), NoiseOf(9'000'000, 5));
   const Digest tree = rig_.Save();
   for (const std::string& key : DataPacks()) {
     std::string bytes = *rig_.store().Get(key);
@@ -93,7 +93,7 @@ TEST_F(RestoreFaultsTest, ADamagedBlockHarmsOnlyTheFilesInIt) {
 }
 
 TEST_F(RestoreFaultsTest, WhatIsThereIsKeptWhenItsReplacementIsDamaged) {
-  PutFile(rig_.Source("file"), NoiseBytes(1000, 1));
+  PutFile(rig_.Source("file"), NoiseOf(1000, 1));
   const Digest tree = rig_.Save();
   PutFile(rig_.Target("file"), "older, but there");
   for (const std::string& key : DataPacks()) ASSERT_TRUE(rig_.store().Remove(key));
@@ -116,9 +116,32 @@ TEST_F(RestoreFaultsTest, EverythingElseComesBackWhenAPackIsLost) {
   EXPECT_EQ(Describe(rig_.Target()).size(), 7u);
 }
 
+TEST_F(RestoreFaultsTest, ALostPartOfTheListOfFilesHarmsOnlyWhatIsInIt) {
+  PutMany("many", 3'000, 10);
+  rig_.Save();
+  Lines lost;
+  const Result<std::vector<StoredObjectInfo>> packs = rig_.store().ListAll("packs/");
+  for (const StoredObjectInfo& object : *packs) {
+    if ((*rig_.store().Get(object.key))[8] == 'm') lost.push_back(object.key);
+  }
+  PutFile(rig_.Source("many/0-new"), "new");
+  const Digest tree = rig_.Save();
+  for (const std::string& key : lost) ASSERT_TRUE(rig_.store().Remove(key));
+  PutFile(rig_.Target("extra"), "not in the list that is left");
+  RestoreRequest request = rig_.Request(tree, true);
+  request.remove_extra = true;
+  const Result<RestoreReport> report = Restore(rig_.repository(), request);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_GT(report->files, 0);
+  EXPECT_EQ(report->files + report->failed, 3'001 + 1);  // the list of the folder itself is lost too
+  const std::map<std::string, std::string> there = Describe(rig_.Target());
+  EXPECT_EQ(there.at("many/0-new"), "file new");
+  EXPECT_EQ(there.count("extra"), 1u);  // nobody knows that it is one
+}
+
 TEST_F(RestoreFaultsTest, AKilledRestoreIsContinuedWithoutReadingWhatItHasWritten) {
   PutMany("many", 200, 40'000);
-  PutFile(rig_.Source("large"), NoiseBytes(5'000'000, 5));
+  PutFile(rig_.Source("large"), NoiseOf(5'000'000, 5));
   const Digest tree = rig_.Save();
   for (int reads = 1; reads < 5; ++reads) {
     const std::string end = RunInChild([&]() -> std::string {
@@ -177,7 +200,7 @@ TEST_F(RestoreFaultsTest, AFullDiskIsToldBeforeAnythingIsWritten) {
 }
 
 TEST_F(RestoreFaultsTest, ADiskThatFillsUpLeavesWholeFilesAndTheNextRestoreGoesOn) {
-  for (int i = 0; i < 4; ++i) PutFile(rig_.Source(StrCat("large ", i)), NoiseBytes(3'000'000, 70 + i));
+  for (int i = 0; i < 4; ++i) PutFile(rig_.Source(StrCat("large ", i)), NoiseOf(3'000'000, 70 + i));
   PutMany("many", 10, 1000);
   const Digest tree = rig_.Save();
   fs::create_directory(rig_.Target());

@@ -161,7 +161,7 @@ TEST_F(RestoreFidelityTest, ExtendedAttributesAndAcls) {
 TEST_F(RestoreFidelityTest, WhatATargetHandsDownIsNotKept) {
   if (!ProgramIsThere("setfacl")) GTEST_SKIP() << "NOT TESTED: no setfacl";
   PutFile(rig_.Source("folder/file"), "x");
-  PutFile(rig_.Source("folder/deep/large"), NoiseBytes(600'000, 3));
+  PutFile(rig_.Source("folder/deep/large"), NoiseOf(600'000, 3));
   fs::create_directory(rig_.Target());
   RunProgram({"setfacl", "-d", "-m", "u:12345:rwx", "."}, rig_.Target());
   SaveAndRestore();
@@ -202,7 +202,7 @@ TEST(RestoreManyFilesTest, AHundredThousandInOneFolder) {
 TEST_F(RestoreFidelityTest, RsyncFindsNoDifferenceEither) {
   if (!ProgramIsThere("rsync")) GTEST_SKIP() << "NOT TESTED: no rsync";
   PutFile(rig_.Source("a/b/c"), "x", true);
-  PutFile(rig_.Source("large"), NoiseBytes(2'000'000, 4));
+  PutFile(rig_.Source("large"), NoiseOf(2'000'000, 4));
   fs::create_hard_link(rig_.Source("large"), rig_.Source("a/large"));
   fs::create_symlink("../large", rig_.Source("a/link"));
   fs::create_directories(rig_.Source("empty/er"));

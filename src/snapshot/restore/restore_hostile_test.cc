@@ -127,7 +127,7 @@ TEST_F(RestoreHostileTest, ALinkInTheTargetIsNeverFollowed) {
 TEST_F(RestoreHostileTest, AFolderThatBecomesALinkMeanwhileIsNotFollowed) {
   fs::create_directory(rig_.temp() / "outside");
   std::vector<SnapshotEntry> entries = {Folder("a")};
-  for (int i = 100; i < 400; ++i) entries.push_back(File("a/" + std::to_string(i), NoiseBytes(2000, i)));
+  for (int i = 100; i < 400; ++i) entries.push_back(File("a/" + std::to_string(i), NoiseOf(2000, i)));
   const Digest tree = rig_.PutTree(entries);
   RestoreRequest request = rig_.Request(tree);
   std::atomic<bool> swapped = false;

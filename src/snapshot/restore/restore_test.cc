@@ -24,8 +24,8 @@ class RestoreTest : public testing::Test {
     PutFile(rig_.Source("empty"), "");
     PutFile(rig_.Source("bin/tool"), "#!/bin/sh\n", true);
     PutFile(rig_.Source("deep/er/still/file"), "deep");
-    PutFile(rig_.Source("big"), NoiseBytes(3'000'000, 1));
-    PutFile(rig_.Source("big copy"), NoiseBytes(3'000'000, 1));
+    PutFile(rig_.Source("big"), NoiseOf(3'000'000, 1));
+    PutFile(rig_.Source("big copy"), NoiseOf(3'000'000, 1));
     fs::create_directories(rig_.Source("hollow/folder"));
     fs::create_symlink("a.txt", rig_.Source("link"));
     fs::create_hard_link(rig_.Source("a.txt"), rig_.Source("deep/same"));
@@ -71,7 +71,7 @@ TEST_F(RestoreTest, WhatDiffersIsReplacedAndNeverWrittenInto) {
   rig_.Restored(rig_.Request(tree));
   fs::create_hard_link(rig_.Target("bin/tool"), rig_.temp() / "elsewhere");
   PutFile(rig_.Target("bin/tool"), "#!/bin/no\n", true);
-  PutFile(rig_.Target("big"), NoiseBytes(3'000'000, 2));
+  PutFile(rig_.Target("big"), NoiseOf(3'000'000, 2));
   fs::remove(rig_.Target("link"));
   fs::create_symlink("empty", rig_.Target("link"));
   const RestoreReport report = rig_.Restored(rig_.Request(tree));

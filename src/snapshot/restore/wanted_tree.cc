@@ -60,7 +60,9 @@ Result<std::vector<std::string>> TreePaths(const std::vector<std::string>& typed
 class WantedTreeLoader {
  public:
   WantedTreeLoader(const Digest& tree, const WantedTree::Selection& selection, const GetMeta& get)
-      : tree_(tree), keep_name_(selection.keep_name), get_(get), reader_(tree, get) {}
+      : tree_(tree), keep_name_(selection.keep_name), get_(get), reader_(tree, get) {
+    if (selection.skip_damage) reader_.SkipDamage([this](const TreeGap& gap) { out_.gaps_.push_back(gap); });
+  }
 
   Result<WantedTree> Load(const std::vector<std::string>& typed) {
     OC_TRY(paths, TreePaths(typed));
@@ -120,9 +122,17 @@ class WantedTreeLoader {
       if (LeftOut(entry->path)) {
         out_.left_out_keep_name_ = true;
       } else {
-        OC_TRY_VOID(Add(*entry, true));
+        OC_TRY_VOID(Add(*entry, !MadeUp(*entry)));
       }
     }
+  }
+
+  // A folder that was in a gap: of use only for what is in it.
+  bool MadeUp(const SnapshotEntry& entry) const {
+    if (entry.type != SnapshotEntryType::kFolder) return false;
+    return std::any_of(out_.gaps_.begin(), out_.gaps_.end(), [&](const TreeGap& gap) {
+      return !PathBefore(entry.path, gap.from) && (!gap.to || PathBefore(entry.path, *gap.to));
+    });
   }
 
   bool LeftOut(std::string_view path) const {

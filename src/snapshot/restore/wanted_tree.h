@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "snapshot/format/content_map.h"
 #include "snapshot/format/entry.h"
+#include "snapshot/format/tree_pages.h"
 
 namespace overcap {
 
@@ -47,6 +48,7 @@ class WantedTree {
   struct Selection {
     std::vector<std::string> paths;  // as a user types them; empty: all
     std::string keep_name;           // an entry of the root that is never wanted
+    bool skip_damage = false;        // what pages of the tree that cannot be read hold is left out: gaps()
   };
   // Checks every path again: whatever the tree says, an entry has a plain name and a folder. kNotFound when
   // one of the paths is not in the tree, kUsage when it cannot be in one.
@@ -55,7 +57,8 @@ class WantedTree {
   uint32_t size() const { return static_cast<uint32_t>(entries_.size()); }
   const WantedEntry& operator[](uint32_t number) const { return entries_[number]; }
   const std::vector<WantedEntry>& entries() const { return entries_; }
-  bool partial() const { return partial_; }
+  bool partial() const { return partial_ || !gaps_.empty(); }
+  const std::vector<TreeGap>& gaps() const { return gaps_; }
   bool has_hard_links() const { return has_hard_links_; }
   bool left_out_keep_name() const { return left_out_keep_name_; }
 
@@ -77,6 +80,7 @@ class WantedTree {
   std::string bytes_;  // names, each with a NUL behind it
   std::vector<std::string> targets_;
   std::vector<std::vector<ExtendedAttribute>> xattrs_;
+  std::vector<TreeGap> gaps_;
   bool partial_ = false;
   bool has_hard_links_ = false;
   bool left_out_keep_name_ = false;

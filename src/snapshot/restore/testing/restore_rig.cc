@@ -125,7 +125,7 @@ void SetModeAndTime(const std::string& path, unsigned mode, int64_t seconds, int
   ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW), 0) << path;
 }
 
-std::string NoiseBytes(size_t size, uint64_t seed) {
+std::string NoiseOf(size_t size, uint64_t seed) {
   SeededRandom random(seed);
   std::string bytes(size, '\0');
   for (size_t at = 0; at + 8 <= size; at += 8) {

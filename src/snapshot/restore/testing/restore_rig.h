@@ -54,6 +54,6 @@ class RestoreRig {
 void SetModeAndTime(const std::string& path, unsigned mode, int64_t seconds, int64_t nanoseconds);
 
 // Bytes that do not compress, the same for the same seed.
-std::string NoiseBytes(size_t size, uint64_t seed);
+std::string NoiseOf(size_t size, uint64_t seed);
 
 }  // namespace overcap
