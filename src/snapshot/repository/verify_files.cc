@@ -24,6 +24,11 @@ class DamageFinder {
 
   Result<void> Look(const NamedSnapshot& snapshot) {
     TreeReader tree(snapshot.record.tree, Get());
+    tree.SkipDamage([&](const TreeGap& gap) {
+      Note(snapshot, gap.from,
+           StrCat("this and what follows it", gap.to ? StrCat(" before ", Quoted(*gap.to)) : "",
+                  " cannot be listed: ", gap.error.message));
+    });
     std::string last;
     for (;;) {
       Result<const SnapshotEntry*> entry = tree.Next();
