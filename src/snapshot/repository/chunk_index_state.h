@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a ChunkIndex holds. 44 bytes per chunk and 5 to 11 for its slot; chunks of a block, and blocks of a
+// What a ChunkIndex holds. 44 bytes per chunk and 7 to 13 for its slot; chunks of a block, and blocks of a
 // pack, stand one after the other.
 #pragma once
 

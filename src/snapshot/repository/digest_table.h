@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compact hash table by SHA-256: the entries in the order in which they came, and 4 bytes per slot.
+// A compact hash table by SHA-256: the entries in the order in which they came, and 5 bytes per slot.
 #pragma once
 
 #include <algorithm>
@@ -29,9 +29,9 @@ class DigestTable {
   // Appends; linked when no entry of this id was. Says which entry of the id was linked before, or kNone.
   uint32_t Add(const Entry& entry) {
     if ((entries_.size() + 1) * 4 > slots_.size() * 3) Rehash(entries_.size() * 2 + 16);
-    uint32_t& slot = slots_[SlotOf(entry.id)];
-    const uint32_t before = slot;
-    if (before == kNone) slot = static_cast<uint32_t>(entries_.size());
+    const size_t slot = SlotOf(entry.id);
+    const uint32_t before = slots_[slot];
+    if (before == kNone) Fill(slot, entry.id, static_cast<uint32_t>(entries_.size()));
     entries_.push_back(entry);
     return before;
   }
@@ -41,7 +41,10 @@ class DigestTable {
 
   // Hides the latency of memory when many ids are looked up or added in a row.
   void Prefetch(const Digest& id) const {
-    if (!slots_.empty()) __builtin_prefetch(&slots_[Hash(id) & (slots_.size() - 1)]);
+    if (slots_.empty()) return;
+    const size_t slot = Hash(id) & (slots_.size() - 1);
+    __builtin_prefetch(&slots_[slot]);
+    __builtin_prefetch(&tags_[slot]);
   }
 
   const Entry& operator[](uint32_t number) const { return entries_[number]; }
@@ -58,8 +61,18 @@ class DigestTable {
   size_t SlotOf(const Digest& id) const {
     const size_t mask = slots_.size() - 1;
     size_t slot = Hash(id) & mask;
-    while (slots_[slot] != kNone && entries_[slots_[slot]].id != id) slot = (slot + 1) & mask;
+    while (slots_[slot] != kNone && (tags_[slot] != Tag(id) || entries_[slots_[slot]].id != id)) {
+      slot = (slot + 1) & mask;
+    }
     return slot;
+  }
+
+  // Tells most neighbours apart without a look at their entries, which are far away in memory.
+  static uint8_t Tag(const Digest& id) { return id.bytes[16]; }
+
+  void Fill(size_t slot, const Digest& id, uint32_t number) {
+    slots_[slot] = number;
+    tags_[slot] = Tag(id);
   }
 
   void Rehash(size_t count) {
@@ -67,13 +80,15 @@ class DigestTable {
     size_t size = 32;
     while (size * 3 < count * 4) size *= 2;
     slots_.assign(size, kNone);
+    tags_.assign(size, 0);
     for (const uint32_t number : old) {
-      if (number != kNone) slots_[SlotOf(entries_[number].id)] = number;
+      if (number != kNone) Fill(SlotOf(entries_[number].id), entries_[number].id, number);
     }
   }
 
   std::vector<Entry> entries_;
   std::vector<uint32_t> slots_;  // a power of two; numbers of entries
+  std::vector<uint8_t> tags_;    // by slot
 };
 
 }  // namespace overcap
