@@ -55,15 +55,12 @@ class FanotifyWatch : public FolderWatch {
     std::set<std::string> folders;
     // Paths of folders may change; what is known of handles holds for one batch.
     known_.clear();
-    alignas(fanotify_event_metadata) char buffer[64 << 10];
+    alignas(8) char buffer[64 << 10];
     while (true) {
-      ssize_t size = read(fd_.Get(), buffer, sizeof buffer);
+      const ssize_t size = read(fd_.Get(), buffer, sizeof buffer);
       if (size < 0 && errno == EINTR) continue;
       if (size <= 0) break;
-      for (auto* event = reinterpret_cast<fanotify_event_metadata*>(buffer); FAN_EVENT_OK(event, size);
-           event = FAN_EVENT_NEXT(event, size)) {
-        Note(*event, &news, &folders);
-      }
+      TakeBatch({buffer, static_cast<size_t>(size)}, &news, &folders);
     }
     const auto now = PathOfFd(root_.Get());
     if (!now || *now != real_) return Fail(ErrorCode::kUnavailable, StrCat("'", folder_, "' is gone"));
@@ -103,14 +100,25 @@ class FanotifyWatch : public FolderWatch {
     return below;
   }
 
-  void Note(const fanotify_event_metadata& event, FolderNews* news, std::set<std::string>* folders) {
+  // Events follow each other on borders of 4 bytes, which is less than their head needs.
+  void TakeBatch(std::string_view bytes, FolderNews* news, std::set<std::string>* folders) {
+    fanotify_event_metadata event{};
+    while (bytes.size() >= sizeof event) {
+      std::memcpy(&event, bytes.data(), sizeof event);
+      if (event.event_len < sizeof event || event.event_len > bytes.size()) return;
+      Note(event, bytes.substr(sizeof event, event.event_len - sizeof event), news, folders);
+      bytes.remove_prefix(event.event_len);
+    }
+  }
+
+  void Note(const fanotify_event_metadata& event, std::string_view rest, FolderNews* news,
+            std::set<std::string>* folders) {
     if ((event.mask & FAN_Q_OVERFLOW) != 0) {
       news->changed = news->lost = true;
       return;
     }
-    const auto* info = reinterpret_cast<const fanotify_event_info_fid*>(&event + 1);
-    if (event.event_len < sizeof event + sizeof *info || info->hdr.info_type != FAN_EVENT_INFO_TYPE_DFID_NAME)
-      return;
+    const auto* info = reinterpret_cast<const fanotify_event_info_fid*>(rest.data());
+    if (rest.size() < sizeof *info || info->hdr.info_type != FAN_EVENT_INFO_TYPE_DFID_NAME) return;
     auto* handle = reinterpret_cast<file_handle*>(const_cast<unsigned char*>(info->handle));
     const auto folder = FolderOf(*handle);
     if (!folder) return;
