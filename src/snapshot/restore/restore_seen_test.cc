@@ -122,6 +122,21 @@ TEST_F(RestoreSeenTest, ASecondRestoreOfALaterTreeWritesOnlyWhatDiffers) {
   EXPECT_EQ(BackupTarget().read_files, 0);
 }
 
+TEST_F(RestoreSeenTest, ExtrasAreFoundByTheCacheAndWithoutIt) {
+  rig_.Restored(rig_.Request(tree_, true));
+  PutFile(rig_.Target("a/extra"), "x");
+  PutFile(rig_.Target("z/extra"), "x");
+  BackupTarget();
+  EXPECT_EQ(Text(Compare()), (Lines{"+ a/extra", "+ z", "+ z/extra"}));
+  PutFile(rig_.Target("a/b/extra"), "x");
+  RestoreRequest request = rig_.Request(tree_, true);
+  rig_.Restored(request);  // leaves them, and must not forget them
+  request.remove_extra = true;
+  EXPECT_EQ(rig_.Restored(request).removed, 4);
+  EXPECT_EQ(rig_.Differences(), Lines{});
+  EXPECT_EQ(BackupTarget().tree, tree_);
+}
+
 TEST_F(RestoreSeenTest, APartialRestoreLeavesTheCacheAlone) {
   rig_.Restored(rig_.Request(tree_, true));
   fs::remove(rig_.Target("a/b/file"));

@@ -106,16 +106,29 @@ class Surveyor {
     if (fd < 0) return Failed(task.folder, errno);
     SeenCursor cursor;
     if (task.seen != kNoEntry) cursor = request_.seen->Open(task.seen);
+    survey_.known_names[task.folder] = task.names_seen;
     SeenEntry seen;
     bool more = task.seen != kNoEntry && cursor.Next(&seen);
     for (uint32_t child = tree_.First(task.folder); child < tree_.End(task.folder);
          child = tree_.Next(child)) {
       const std::string_view name = tree_.Name(child);
-      while (more && seen.name < name) more = cursor.Next(&seen);
-      LookAtEntry(child, fd, more && seen.name == name ? &seen : nullptr);
+      for (; more && seen.name < name; more = cursor.Next(&seen)) SeenExtra(task, seen);
+      const bool is_seen = more && seen.name == name;
+      LookAtEntry(child, fd, is_seen ? &seen : nullptr);
+      if (is_seen) more = cursor.Next(&seen);
     }
-    survey_.known_names[task.folder] = task.names_seen;
-    if (request_.list_names) FindExtras(task.folder, fd);
+    for (; more; more = cursor.Next(&seen)) SeenExtra(task, seen);
+    if (request_.list_names && !task.names_seen) FindExtras(task.folder, fd);
+  }
+
+  // A folder that is as it was has the names that it had, so this one is still there.
+  void SeenExtra(const FolderTask& task, const SeenEntry& seen) {
+    if (!task.names_seen) return;
+    if (request_.list_names) {
+      AddExtra(task.folder, {std::string(seen.name), seen.IsFolder()});
+    } else {
+      survey_.known_names[task.folder] = false;
+    }
   }
 
   void LookAtEntry(uint32_t entry, int fd, const SeenEntry* seen) {
@@ -229,11 +242,15 @@ class Surveyor {
       while (child < tree_.End(folder) && tree_.Name(child) < std::string_view(listed.name))
         child = tree_.Next(child);
       if (child < tree_.End(folder) && tree_.Name(child) == listed.name) continue;
-      if (folder == 0 && listed.name == request_.keep_name) continue;
-      if (Excluded(folder, listed)) {
-        survey_.known_names[folder] = false;
-        continue;
-      }
+      AddExtra(folder, std::move(listed));
+    }
+  }
+
+  void AddExtra(uint32_t folder, ListedName listed) {
+    if (folder == 0 && listed.name == request_.keep_name) return;
+    if (Excluded(folder, listed)) {
+      survey_.known_names[folder] = false;
+    } else {
       found_.extras.push_back({folder, std::move(listed.name), listed.is_folder});
     }
   }
