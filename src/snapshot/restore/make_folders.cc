@@ -14,8 +14,8 @@ namespace {
 
 class FolderMaker {
  public:
-  FolderMaker(RestoreScene* scene, ExtraRemover* remover)
-      : scene_(*scene), remover_(remover), fds_(scene->tree, scene->target.fd.Get()) {}
+  FolderMaker(RestoreScene* scene, ExtraRemover* remover, SpreadInodes* spread)
+      : scene_(*scene), remover_(remover), spread_(*spread), fds_(scene->tree, scene->target.fd.Get()) {}
 
   OpenedFolders Run() {
     MarkTouched();
@@ -72,6 +72,7 @@ class FolderMaker {
       scene_.survey.known_names[folder] = false;
     }
     State(folder) = EntryState::kMade;
+    if (parent == 0) spread_.Made(folder, fds_.Get(folder));
     return true;
   }
 
@@ -119,14 +120,15 @@ class FolderMaker {
 
   RestoreScene& scene_;
   ExtraRemover* remover_;
+  SpreadInodes& spread_;
   FolderFds fds_;
   OpenedFolders opened_;
 };
 
 }  // namespace
 
-OpenedFolders MakeFolders(RestoreScene* scene, ExtraRemover* remover) {
-  return FolderMaker(scene, remover).Run();
+OpenedFolders MakeFolders(RestoreScene* scene, ExtraRemover* remover, SpreadInodes* spread) {
+  return FolderMaker(scene, remover, spread).Run();
 }
 
 void FinishFolders(RestoreScene* scene, const OpenedFolders& opened) {

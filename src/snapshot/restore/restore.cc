@@ -20,6 +20,7 @@
 #include "snapshot/restore/note_seen.h"
 #include "snapshot/restore/remove_extra.h"
 #include "snapshot/restore/resume_marker.h"
+#include "snapshot/restore/spread_inodes.h"
 #include "snapshot/restore/thread_team.h"
 #include "snapshot/restore/wanted_tree.h"
 #include "sys/posix_files.h"
@@ -155,12 +156,14 @@ class Restorer {
     if (KeepsSeen())
       OC_TRY_VOID(PosixFiles().WriteAtomic(ResumeMarkerPath(request_.seen_file), marker_.Encode(), false));
     scene->staging.Remove();  // what an earlier one has left
-    const OpenedFolders opened = MakeFolders(scene, RemovesExtras() ? &remover_ : nullptr);
+    SpreadInodes spread(scene);
+    const OpenedFolders opened = MakeFolders(scene, RemovesExtras() ? &remover_ : nullptr, &spread);
     MakeSmall(work.small, scene);
     ContentWriter(repository_, index_, get_, scene).Write(work.contents);
     MakeLinks(work.links, scene);
     RemoveExtras();
     scene->staging.Remove();
+    spread.End();
     if (scene->staging.changed_target()) scene->touched[0] = true;
     FinishFolders(scene, opened);
     if (ledger_.full()) {
