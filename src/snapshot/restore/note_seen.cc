@@ -100,8 +100,10 @@ class SeenNoter {
     if (wanted.has_links || wanted.IsHardLink()) note.flags |= kSeenHardLink;
     if (!wanted.IsFolder() && !wanted.IsSymlink()) note.content = wanted.Content();
     if (wanted.IsSymlink()) note.target = scene_.tree.Target(entry);
-    xattrs_ = EncodeXattrs(RestoredXattrs(scene_.tree.Xattrs(entry), scene_.rules));
-    note.xattrs = xattrs_;
+    if (wanted.xattrs != kNoEntry) {
+      xattrs_ = EncodeXattrs(RestoredXattrs(scene_.tree.Xattrs(entry), scene_.rules));
+      note.xattrs = xattrs_;
+    }
     return note;
   }
 

@@ -2,8 +2,10 @@
 #include "snapshot/restore/restore.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -28,6 +30,9 @@
 
 namespace overcap {
 namespace {
+
+constexpr int64_t kLongUs = 2'000'000;
+constexpr std::chrono::milliseconds kSettle{110};
 
 // What has to be done, by kind; entries in the order of the tree.
 struct RestoreWork {
@@ -83,6 +88,7 @@ class Restorer {
 
   Result<RestoreReport> Run() {
     began_ns_ = NowNs();
+    began_us_ = repository_.clock().MonotonicUs();
     LoadKnowledge();
     Look();
     OC_TRY_VOID(ledger_.Outcome());
@@ -219,6 +225,9 @@ class Restorer {
 
   Result<void> Note(RestoreScene* scene) {
     if (!KeepsSeen()) return {};
+    // What changed within the last 100 ms is read again by whoever asks the cache. After a long restore that
+    // would be every folder and many files: a moment is waited instead, once.
+    if (repository_.clock().MonotonicUs() - began_us_ > kLongUs) std::this_thread::sleep_for(kSettle);
     NoteSeenRequest note{request_.seen_file, repository_.config().id, request_.tree, NowNs(), began_ns_};
     OC_TRY_VOID(NoteSeen(scene, note));
     return PosixFiles().Remove(ResumeMarkerPath(request_.seen_file));
@@ -252,7 +261,8 @@ class Restorer {
   const IgnoreRules exclude_;
   RestoreLedger ledger_;
   ExtraRemover remover_;
-  int64_t began_ns_ = 0;
+  int64_t began_ns_ = 0;  // wall time
+  int64_t began_us_ = 0;  // monotonic
   std::optional<Seen> seen_;
   ResumeMarker marker_;
   bool resumes_ = false;
