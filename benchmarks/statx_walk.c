@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// statx_walk FOLDER: looks at every entry below it with statx, on two threads, and does nothing else. What a backup of
-// an unchanged folder cannot be faster than.
+// statx_walk FOLDER: looks at every entry below it with statx, on two threads, and does nothing else. What a
+// backup of an unchanged folder cannot be faster than.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 enum { kThreads = 2, kMostFolders = 1 << 20 };
 
-static int *folders;  // open descriptors, a stack
+static int* folders;  // open descriptors, a stack
 static int waiting, working;
 static long entries;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -28,10 +28,10 @@ static void push(int fd) {
 }
 
 static long look(int fd) {
-  DIR *dir = fdopendir(fd);
+  DIR* dir = fdopendir(fd);
   if (dir == NULL) abort();
   long found = 0;
-  for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+  for (struct dirent* entry; (entry = readdir(dir)) != NULL;) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
     struct statx status;
     if (statx(fd, entry->d_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &status) != 0) abort();
@@ -45,7 +45,7 @@ static long look(int fd) {
   return found;
 }
 
-static void *work(void *unused) {
+static void* work(void* unused) {
   pthread_mutex_lock(&mutex);
   for (;;) {
     while (waiting == 0 && working > 0) pthread_cond_wait(&changed, &mutex);
@@ -63,7 +63,7 @@ static void *work(void *unused) {
   return unused;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 2) return 2;
   folders = malloc(sizeof *folders * kMostFolders);
   const int root = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
