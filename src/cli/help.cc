@@ -87,7 +87,7 @@ std::string CommandLines(std::span<const Command* const> commands, const auto& w
     if (!wanted(*command)) continue;
     std::string name(command->name);
     for (const std::string_view alias : command->aliases) name += StrCat(", ", alias);
-    name.resize(std::max<size_t>(name.size(), 15), ' ');
+    name.resize(std::max<size_t>(name.size(), 17), ' ');
     out += StrCat("  ", name, "  ", command->summary, "\n");
   }
   return out;
