@@ -204,7 +204,7 @@ TEST(SlurmTextFuzz, NoArgumentOfTheUsersBecomesTheScript) {
     const auto plan = PlanSbatch(request, settings);
     if (!plan) return ExpectOneLine(plan.error(), ErrorCode::kUsage);
     EXPECT_EQ(settings.extra_args[0][0], '-');
-    EXPECT_EQ(plan->argv.back(), "/jobs/x/script.sh");
+    EXPECT_EQ(plan->argv.back(), "--parsable");
     EXPECT_EQ(plan->script, "#!/bin/sh\nexec /bin/overcap agent\n");
     return true;
   });
