@@ -82,12 +82,18 @@ class Service {
     return {};
   }
 
-  bool Run() {
+  // From now on others can see it.
+  void Start() {
     AutoState& state = parts_.state;
     state.pid = getpid();
     state.started_us = parts_.clock->WallUs();
+    state.doing = "waits";
+    Write(true);
     Tell(StrCat("begins: ", state.rules, ", pid ", state.pid,
                 state.job.empty() ? "" : StrCat(", in job '", state.job, "'")));
+  }
+
+  bool Run() {
     if (parts_.rules.on_change) Watch();
     while (true) {
       const AutoDecision decision = DecideAuto(parts_.rules, Facts());
@@ -342,6 +348,7 @@ Result<bool> RunAutoService(AutoServiceParts parts, const std::function<void()>&
   OC_TRY(inbox, SignalInbox::Make({SIGTERM, SIGINT, SIGHUP, SIGUSR1}));
   Service service(std::move(parts), std::move(inbox));
   OC_TRY_VOID(service.Lock());
+  service.Start();
   ready();
   return service.Run();
 }
