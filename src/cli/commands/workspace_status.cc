@@ -70,7 +70,7 @@ std::string JsonOf(const WorkspaceStatus& status, const std::vector<ServiceSeen>
 
 std::string FolderWords(const WorkspaceStatus& status) {
   const auto& copy = status.found.copy;
-  const std::string folder = ToUtf8(status.found.folder);
+  std::string folder = ToUtf8(status.found.folder);
   if (!copy)
     return StrCat(folder, ", not on this node; 'overcap workspace init ", status.found.workspace.name, "'");
   if (!copy->restoring.empty()) return folder + ", restored in part; 'overcap workspace init' goes on";

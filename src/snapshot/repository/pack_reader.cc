@@ -78,7 +78,7 @@ Result<void> PackReader::Read(uint32_t pack, const std::vector<WantedBlock>& blo
 Result<void> PackReader::State::ReadRangeOf(uint32_t pack, const std::vector<WantedBlock>& wanted,
                                             const ReadRange& range, const OnChunk& on_chunk) {
   const KnownPack& known = index.pack(pack);
-  const Result<void> read = repository.store().GetInto(PackKey(known.id), range.offset, range.size, &stored);
+  Result<void> read = repository.store().GetInto(PackKey(known.id), range.offset, range.size, &stored);
   if (!read && !OfTheObject(read.error())) return read;
   if (!read && range.end - range.begin > 1) {  // perhaps only one of them is on a bad spot of the disk
     for (size_t i = range.begin; i < range.end; ++i) {
