@@ -14,6 +14,7 @@ BackupRequest RequestFor(const WorkspaceWorld& world, const FoundWorkspace& foun
   request.host = world.host;
   request.user = world.user;
   request.message = options.message;
+  request.write_unchanged = !options.message.empty();  // who gives words wants to find them
   request.seen_file = SeenFileOf(found.folder);
   request.exclude = found.workspace.exclude;
   request.dirty_hint = options.dirty_hint;

@@ -72,6 +72,14 @@ class WorkspaceRig(Rig):
 
 
 class Story(WorkspaceRig):
+    def test_words_are_kept_also_when_nothing_changed(self):
+        self.create()
+        self.assertIn("nothing has changed", self.ws("backup").out)
+        self.assertIn("saved snapshot", self.ws("backup", "-m", "before the rewrite").out)
+        self.assertEqual(len(self.snapshots()), 2)
+        self.assertIn("before the rewrite", self.ws("ls").out)
+        self.assertIn("nothing has changed", self.ws("backup").out)
+
     def test_a_lost_node_costs_what_was_done_since_the_last_backup(self):
         made = self.create("--setup", "mkdir notes", "-m", "first words")
         self.assertIn("saved snapshot", made.out)

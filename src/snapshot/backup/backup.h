@@ -28,7 +28,7 @@ struct BackupRequest {
   std::string host, user, message;
   std::string seen_file;  // the local cache (docs/formats/snapshot.md, "Local knowledge"); "": none
   std::vector<std::string> exclude;     // patterns as in .gitignore files, relative to the folder
-  std::vector<std::string> dirty_hint;  // reserved for --on-change: folders that may differ; empty: all
+  std::vector<std::string> dirty_hint;  // of --on-change: paths that may differ; empty: all
   bool only_known_dirty = false;        // trust dirty_hint: nothing else is looked at
   bool write_unchanged = false;         // a snapshot also when the tree is that of the newest
   int threads = 0;                      // 0: as many as there are processors, 8 at most

@@ -50,7 +50,7 @@ std::string OfWhat(std::string_view workspace) {
 
 tl::unexpected<Error> NoSuch(std::string_view workspace, std::string_view name) {
   return Fail(ErrorCode::kNotFound, StrCat("there is no snapshot ", Quoted(name, 80), OfWhat(workspace)),
-              "see those that there are with 'overcap workspace list'");
+              "see those that there are with 'overcap workspace ls'");
 }
 
 // How many snapshots before the newest: 0 of "latest", 2 of "latest~2".
@@ -129,7 +129,7 @@ Result<NamedSnapshot> Repository::Find(std::string_view workspace, std::string_v
   OC_TRY(key, Choose(keys, workspace, name));
   Result<NamedSnapshot> snapshot = Load(*this, key);
   if (!snapshot && snapshot.error().code == ErrorCode::kCorrupt && snapshot.error().hint.empty())
-    snapshot.error().hint = "choose another snapshot: see 'overcap workspace list'";
+    snapshot.error().hint = "choose another snapshot: see 'overcap workspace ls'";
   return snapshot;
 }
 
