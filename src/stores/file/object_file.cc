@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/file/object_file.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
-#include <vector>
 
 #include "base/text.h"
+#include "stores/file/direct_write.h"
 #include "sys/random.h"
 
 namespace overcap {
@@ -37,31 +34,6 @@ int SyncFolderBelow(int root, const std::string& folder) {
   return fsync(fd.Get()) == 0 || CannotSync(errno) ? 0 : errno;
 }
 
-// Takes the `written` first bytes off the front.
-void Advance(std::vector<iovec>* parts, size_t* first, size_t written) {
-  while (*first < parts->size() && written >= (*parts)[*first].iov_len)
-    written -= (*parts)[(*first)++].iov_len;
-  if (*first == parts->size()) return;
-  iovec& part = (*parts)[*first];
-  part.iov_base = static_cast<char*>(part.iov_base) + written;
-  part.iov_len -= written;
-}
-
-int WritePieces(int fd, std::span<const std::string_view> pieces) {
-  std::vector<iovec> parts;
-  for (const std::string_view piece : pieces) {
-    if (!piece.empty()) parts.push_back({const_cast<char*>(piece.data()), piece.size()});
-  }
-  for (size_t first = 0; first < parts.size();) {
-    const ssize_t n =
-        writev(fd, parts.data() + first, static_cast<int>(std::min<size_t>(parts.size() - first, IOV_MAX)));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    Advance(&parts, &first, static_cast<size_t>(n));
-  }
-  return 0;
-}
-
 int OpenTemporaryAndFolder(int root, const std::string& folder, const FilePutHook& hook, std::string* path,
                            Fd* fd) {
   if (const int error = Before(hook, FilePutStep::kOpenTemporary); error != 0) return error;
@@ -73,7 +45,7 @@ int OpenTemporaryAndFolder(int root, const std::string& folder, const FilePutHoo
 
 int FillAndSync(int fd, std::span<const std::string_view> pieces, const FilePutHook& hook) {
   int error = Before(hook, FilePutStep::kWrite);
-  if (error == 0) error = WritePieces(fd, pieces);
+  if (error == 0) error = WriteAll(fd, pieces);
   if (error == 0) error = Before(hook, FilePutStep::kSyncFile);
   if (error == 0 && fsync(fd) != 0) error = errno;
   return error;
