@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "stores/gather_upload.h"
 
 namespace overcap {
 namespace {
@@ -13,35 +14,47 @@ bool IsKeyByte(char c) {
          c == '-';
 }
 
-bool IsKey(std::string_view key) {
-  if (key.size() > kLongestKey) return false;
-  for (size_t slash = key.find('/'); slash != std::string_view::npos; slash = key.find('/')) {
-    if (!IsKeyPart(key.substr(0, slash))) return false;
-    key.remove_prefix(slash + 1);
-  }
-  return IsKeyPart(key);
+bool IsAnyPart(std::string_view part) {
+  return part != "." && part != ".." && !part.starts_with(kTemporaryBegin) &&
+         !part.starts_with(kPartialBegin) && part.find('\0') == std::string_view::npos;
+}
+
+std::string_view RuleInWords(KeyRule rule) {
+  return rule == KeyRule::kPlain
+             ? "names are parts of letters, digits, '.', '_' and '-' with '/' between them; no part begins "
+               "with '.'"
+             : "names are parts of 1 to 255 bytes with '/' between them, none of them '.' or '..'";
 }
 
 }  // namespace
 
-bool IsKeyPart(std::string_view part) {
-  return !part.empty() && part.size() <= kLongestKeyPart && part[0] != '.' &&
-         std::all_of(part.begin(), part.end(), IsKeyByte);
+bool IsKeyPart(std::string_view part, KeyRule rule) {
+  if (part.empty() || part.size() > kLongestKeyPart) return false;
+  if (rule == KeyRule::kAny) return IsAnyPart(part);
+  return part[0] != '.' && std::all_of(part.begin(), part.end(), IsKeyByte);
 }
 
-Result<void> ValidKey(std::string_view key) {
-  if (IsKey(key)) return {};
-  return Fail(
-      ErrorCode::kUsage, StrCat(Quoted(key), " cannot be the name of a stored object"),
-      "names are parts of letters, digits, '.', '_' and '-' with '/' between them; no part begins with '.'");
+bool IsKey(std::string_view key, KeyRule rule) {
+  if (key.size() > (rule == KeyRule::kAny ? kLongestAnyKey : kLongestKey)) return false;
+  for (size_t slash = key.find('/'); slash != std::string_view::npos; slash = key.find('/')) {
+    if (!IsKeyPart(key.substr(0, slash), rule)) return false;
+    key.remove_prefix(slash + 1);
+  }
+  return IsKeyPart(key, rule);
 }
 
-Result<void> ValidListing(std::string_view prefix, std::string_view next) {
+Result<void> ValidKey(std::string_view key, KeyRule rule) {
+  if (IsKey(key, rule)) return {};
+  return Fail(ErrorCode::kUsage, StrCat(Quoted(key), " cannot be the name of a stored object"),
+              std::string(RuleInWords(rule)));
+}
+
+Result<void> ValidListing(std::string_view prefix, std::string_view next, KeyRule rule) {
   const bool open = prefix.empty() || prefix.back() == '/';
-  const bool begins = prefix.empty() || IsKey(open ? prefix.substr(0, prefix.size() - 1) : prefix);
+  const bool begins = prefix.empty() || IsKey(open ? prefix.substr(0, prefix.size() - 1) : prefix, rule);
   if (!begins)
     return Fail(ErrorCode::kUsage, StrCat("no stored object has a name that begins with ", Quoted(prefix)));
-  if (!next.empty() && !IsKey(next))
+  if (!next.empty() && !IsKey(next, rule))
     return Fail(ErrorCode::kUsage, StrCat(Quoted(next), " is not where a list of stored objects goes on"));
   return {};
 }
@@ -55,6 +68,31 @@ Result<void> Store::GetInto(const std::string& key, int64_t offset, int64_t limi
   OC_TRY(bytes, Get(key, offset, limit));
   *out = std::move(bytes);
   return {};
+}
+
+int64_t PartCount(int64_t size, int64_t part_size) {
+  return size / part_size + (size % part_size != 0 ? 1 : 0);
+}
+
+Result<void> ValidPart(std::string_view key, int64_t size, int64_t part_size, int64_t index, size_t bytes) {
+  const bool is_one = index >= 0 && index < PartCount(size, part_size);
+  if (is_one && static_cast<int64_t>(bytes) == std::min(part_size, size - index * part_size)) return {};
+  return Fail(ErrorCode::kUsage, StrCat(bytes, " bytes are not part ", index, " of ", Quoted(key, 200),
+                                        ", which has ", size, " in parts of ", part_size));
+}
+
+Result<void> Store::GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
+                              std::string* out) const {
+  return GetInto(object.key, offset, limit, out);
+}
+
+Result<void> Store::SetModified(const std::string& key, int64_t) {
+  return Fail(ErrorCode::kUsage,
+              StrCat("the time of ", Quoted(key, 200), " in ", Quoted(Location(), 500), " cannot be set"));
+}
+
+Result<std::unique_ptr<StoreUpload>> Store::StartUpload(const std::string& key, int64_t size, PutMode mode) {
+  return GatherUpload(this, key, size, mode);
 }
 
 Result<void> Store::Put(const std::string& key, std::string_view bytes, PutMode mode) {

@@ -16,14 +16,23 @@
 namespace overcap {
 
 struct StoredObjectInfo {
-  std::string key;
+  std::string key = {};
   int64_t size = 0;
-  int64_t modified_us = 0;  // wall time of the store; for people and for clean-up, never for correctness
+  int64_t modified_us = 0;   // wall time of the store; for people and for clean-up, never for correctness
+  std::string version = {};  // another one whenever the content is (an ETag); "" where the store has none
+  std::string md5 = {};      // of the content, 32 hex digits, where the store tells it; else ""
 };
 
 struct StorePage {
   std::vector<StoredObjectInfo> objects;  // by key
   std::string next;                       // give it to List for the page after this; "": this was the last
+  int64_t left_out = 0;                   // objects in between whose names are no keys by the store's rule
+};
+
+// Which names objects may have; a store is opened with one of the two. docs/formats/stores.md has both.
+enum class KeyRule {
+  kPlain,  // repositories: parts of `a-z A-Z 0-9 . _ -`, none beginning with '.', 900 bytes in all
+  kAny,    // what people put there: every byte but NUL; 4095 bytes in all
 };
 
 enum class PutMode {
@@ -31,11 +40,25 @@ enum class PutMode {
   kCreate,   // kConflict when the key is there: exactly one of several writers wins
 };
 
-// Keys are relative paths of `a-z A-Z 0-9 . _ -` parts, none of them empty, beginning with '.' or longer than
-// 255 bytes, 900 bytes in all at most (ValidKey). Callers see to it that no key is the folder of another ("a"
-// and "a/b"). Every function may be called from several threads at once; all others see an object at
-// once, whole or not at all. Errors: kUsage a bad key, kNotFound, kDenied, kUnavailable (full, unreachable;
-// may be tried again), kConflict, kCorrupt.
+// A large object on its way into a store, part by part. Destroyed without a Finish that succeeded it leaves
+// nothing behind; a killed process leaves what CleanUp finds.
+class StoreUpload {
+ public:
+  virtual ~StoreUpload() = default;
+  // Part i holds the bytes from i * PartSize() on; all but the last have this size. At least 1.
+  virtual int64_t PartSize() const = 0;
+  // May be called from several threads at once, in any order; again after an error. Gives the bytes back when
+  // it returns. kUsage for a part that is none or has another size than it must have.
+  virtual Result<void> Part(int64_t index, std::string_view bytes) = 0;
+  // After all parts, once: the object appears, whole and durable. kUsage when a part is missing; kConflict as
+  // Put. After kUnavailable it may be there or not, and Finish may be called again.
+  virtual Result<void> Finish() = 0;
+};
+
+// Keys are relative paths; no part is empty, "." or ".." or longer than 255 bytes (ValidKey). Callers see to
+// it that no key is the folder of another ("a" and "a/b"). Every function may be called from several threads
+// at once; all others see an object at once, whole or not at all. Errors: kUsage a bad key, kNotFound,
+// kDenied, kUnavailable (full, unreachable; may be tried again), kConflict, kCorrupt.
 class Store {
  public:
   static constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
@@ -50,6 +73,10 @@ class Store {
   virtual Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const = 0;
   // The same into memory that the caller keeps from one to the next; what `out` holds after an error is open.
   virtual Result<void> GetInto(const std::string& key, int64_t offset, int64_t limit, std::string* out) const;
+  // The same of the object as Stat or List told of it: kConflict when it has been replaced since, where the
+  // store can see it.
+  virtual Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
+                                 std::string* out) const;
   virtual Result<StoredObjectInfo> Stat(const std::string& key) const = 0;
   // Keys that begin with `prefix` (which may end in the middle of a name), in byte order, some thousand at
   // once; `next` as the page before said, "" at first. What is put or removed meanwhile may or may not be
@@ -60,6 +87,15 @@ class Store {
   // Removes what crashed writers left behind (temporary files) and that has reached this age by the store's
   // own clock; how many there were.
   virtual Result<int64_t> CleanUp(int64_t older_than_us) = 0;
+  // For an object that is too large for the memory, of exactly `size` bytes. Without an implementation of its
+  // own a store gathers the parts in memory and puts them. Must not outlive the store.
+  virtual Result<std::unique_ptr<StoreUpload>> StartUpload(const std::string& key, int64_t size,
+                                                           PutMode mode);
+  // Whether SetModified does anything: where it does, a copy has the time of what it was copied from.
+  virtual bool KeepsTimes() const { return false; }
+  virtual Result<void> SetModified(const std::string& key, int64_t modified_us);
+  // A store that was opened so that puts need not be durable makes them so now.
+  virtual Result<void> Flush() { return {}; }
   // For messages: "/nfs/lab/store", "s3://bucket/prefix".
   virtual std::string Location() const = 0;
 
@@ -70,14 +106,21 @@ class Store {
   Result<std::vector<StoredObjectInfo>> ListAll(const std::string& prefix) const;
 };
 
-constexpr size_t kLongestKey = 900, kLongestKeyPart = 255;
+constexpr size_t kLongestKey = 900, kLongestAnyKey = 4095, kLongestKeyPart = 255;
+// How names of files begin that are on their way: never part of a key.
+constexpr std::string_view kTemporaryBegin = ".overcap-tmp-", kPartialBegin = ".overcap-part-";
 
 // kUsage, naming the key, unless it is one.
-Result<void> ValidKey(std::string_view key);
+Result<void> ValidKey(std::string_view key, KeyRule rule = KeyRule::kPlain);
+bool IsKey(std::string_view key, KeyRule rule);
 // For stores: whether it is one part of a key; kUsage unless a key can begin so, or unless List gave `next`.
-bool IsKeyPart(std::string_view part);
-Result<void> ValidListing(std::string_view prefix, std::string_view next);
+bool IsKeyPart(std::string_view part, KeyRule rule = KeyRule::kPlain);
+Result<void> ValidListing(std::string_view prefix, std::string_view next, KeyRule rule = KeyRule::kPlain);
 // kUsage for negative numbers.
 Result<void> ValidRange(std::string_view key, int64_t offset, int64_t limit);
+// For StoreUpload::Part: kUsage unless part `index` of an object of `size` bytes has `bytes` bytes.
+Result<void> ValidPart(std::string_view key, int64_t size, int64_t part_size, int64_t index, size_t bytes);
+// How many parts there are; an empty object has none.
+int64_t PartCount(int64_t size, int64_t part_size);
 
 }  // namespace overcap

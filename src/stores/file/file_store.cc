@@ -9,12 +9,17 @@
 
 #include "base/text.h"
 #include "stores/file/file_errors.h"
+#include "stores/file/file_upload.h"
 #include "stores/file/folder_keys.h"
 
 namespace overcap {
 namespace {
 
-constexpr size_t kPageSize = 4096;
+// People have folders of very many files, and each page reads the folder anew.
+size_t PageSize(KeyRule rule) {
+  return rule == KeyRule::kAny ? 32'768 : 4096;
+}
+
 constexpr int kStaleTries = 3;
 
 Fd OpenFolder(const std::string& folder) {
@@ -22,7 +27,7 @@ Fd OpenFolder(const std::string& folder) {
 }
 
 // mkdir -p, each new name durable. What is there already may be of others: it is not touched.
-int MakeFolderAt(const std::string& folder) {
+int MakeFolderAt(const std::string& folder, const FilePutManner& manner) {
   size_t end = folder.size();
   Fd above;
   while (!above && end > 0) {
@@ -31,7 +36,7 @@ int MakeFolderAt(const std::string& folder) {
     if (!above && errno != ENOENT) return errno;
   }
   if (!above) return errno;
-  return MakeFoldersBelow(above.Get(), folder.substr(end + 1) + "/", nullptr);
+  return MakeFoldersBelow(above.Get(), folder.substr(end + 1) + "/", manner);
 }
 
 std::string WithoutEndSlashes(std::string folder) {
@@ -57,16 +62,25 @@ int ReadAt(int fd, int64_t offset, std::string* out) {
 }  // namespace
 
 Result<std::unique_ptr<FileStore>> FileStore::Open(const std::string& folder, bool create, FilePutHook hook) {
+  FileStoreOptions options;
+  options.create = create;
+  options.manner.hook = std::move(hook);
+  return Open(folder, std::move(options));
+}
+
+Result<std::unique_ptr<FileStore>> FileStore::Open(const std::string& folder, FileStoreOptions options) {
   const std::string clean = WithoutEndSlashes(folder);
   if (!clean.starts_with('/'))
     return Fail(ErrorCode::kUsage, StrCat(Quoted(folder, 200), " is not an absolute path"));
   auto root = std::make_shared<Fd>(OpenFolder(clean));
-  if (!*root && errno == ENOENT && create) {
-    if (const int error = MakeFolderAt(clean); error != 0)
+  if (!*root && errno == ENOENT && options.create) {
+    FilePutManner unhooked = options.manner;
+    unhooked.hook = nullptr;
+    if (const int error = MakeFolderAt(clean, unhooked); error != 0)
       return Fail(FileStoreError(error, "make", "", clean));
     *root = OpenFolder(clean);
   }
-  if (*root) return std::unique_ptr<FileStore>(new FileStore(clean, std::move(root), std::move(hook)));
+  if (*root) return std::unique_ptr<FileStore>(new FileStore(clean, std::move(root), std::move(options)));
   if (errno == ENOENT) return Fail(ErrorCode::kNotFound, StrCat("there is no folder ", Quoted(clean, 500)));
   if (errno == ENOTDIR) return Fail(ErrorCode::kUsage, StrCat(Quoted(clean, 500), " is not a folder"));
   return Fail(FileStoreError(errno, "open", "", clean));
@@ -90,8 +104,9 @@ int FileStore::WithRoot(const std::function<int(int root)>& act) const {
 }
 
 Result<void> FileStore::Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) {
-  OC_TRY_VOID(ValidKey(key));
-  const int error = WithRoot([&](int root) { return PutObjectFile(root, key, pieces, mode, hook_); });
+  OC_TRY_VOID(ValidKey(key, options_.keys));
+  const int error =
+      WithRoot([&](int root) { return PutObjectFile(root, key, pieces, mode, options_.manner); });
   if (error == 0) return {};
   if (error == EEXIST && mode == PutMode::kCreate)
     return Fail(ErrorCode::kConflict,
@@ -101,7 +116,7 @@ Result<void> FileStore::Put(const std::string& key, std::span<const std::string_
 
 // Objects are opened even to be looked at: over NFS an open asks the server, a stat may not. Neither may an
 // open after a failed one, but for the folder: it is opened before "not there" is believed.
-int FileStore::OpenObject(const std::string& key, Fd* fd, int64_t* size, int64_t* modified_us) const {
+int FileStore::OpenObject(const std::string& key, Fd* fd, StoredObjectInfo* info) const {
   return WithRoot([&](int root) {
     *fd = OpenBelow(root, key, O_RDONLY | O_NONBLOCK);
     if (!*fd && errno == ENOENT) {
@@ -109,11 +124,10 @@ int FileStore::OpenObject(const std::string& key, Fd* fd, int64_t* size, int64_t
       if (!OpenBelow(root, folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY)) return ENOENT;
       *fd = OpenBelow(root, key, O_RDONLY | O_NONBLOCK);
     }
-    struct stat info {};
-    if (!*fd || fstat(fd->Get(), &info) != 0) return errno == ENOTDIR ? ENOENT : errno;
-    if (!S_ISREG(info.st_mode)) return ENOENT;
-    *size = info.st_size;
-    *modified_us = static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000 + info.st_mtim.tv_nsec / 1000;
+    struct stat found {};
+    if (!*fd || fstat(fd->Get(), &found) != 0) return errno == ENOTDIR ? ENOENT : errno;
+    if (!S_ISREG(found.st_mode)) return ENOENT;
+    *info = {key, found.st_size, ModifiedUs(found), FileVersion(found)};
     return 0;
   });
 }
@@ -127,12 +141,21 @@ tl::unexpected<Error> FileStore::CannotRead(int error, const std::string& key) c
 
 Result<void> FileStore::GetInto(const std::string& key, int64_t offset, int64_t limit,
                                 std::string* out) const {
-  OC_TRY_VOID(ValidKey(key));
+  return GetIntoIf({key}, offset, limit, out);
+}
+
+Result<void> FileStore::GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
+                                  std::string* out) const {
+  const std::string& key = object.key;
+  OC_TRY_VOID(ValidKey(key, options_.keys));
   OC_TRY_VOID(ValidRange(key, offset, limit));
   Fd fd;
-  int64_t size = 0, modified_us = 0;
-  if (const int error = OpenObject(key, &fd, &size, &modified_us); error != 0) return CannotRead(error, key);
-  out->resize(static_cast<size_t>(std::clamp<int64_t>(size - offset, 0, limit)));
+  StoredObjectInfo now;
+  if (const int error = OpenObject(key, &fd, &now); error != 0) return CannotRead(error, key);
+  if (!object.version.empty() && object.version != now.version)
+    return Fail(ErrorCode::kConflict,
+                StrCat(Quoted(key, 200), " in store ", Quoted(folder_, 500), " changed while it was read"));
+  out->resize(static_cast<size_t>(std::clamp<int64_t>(now.size - offset, 0, limit)));
   const int error = ReadAt(fd.Get(), offset, out);
   // A bad sector is the matter of this object alone: others can still be read.
   if (error == EIO)
@@ -149,28 +172,27 @@ Result<std::string> FileStore::Get(const std::string& key, int64_t offset, int64
 }
 
 Result<StoredObjectInfo> FileStore::Stat(const std::string& key) const {
-  OC_TRY_VOID(ValidKey(key));
+  OC_TRY_VOID(ValidKey(key, options_.keys));
   Fd fd;
-  StoredObjectInfo info{key, 0, 0};
-  if (const int error = OpenObject(key, &fd, &info.size, &info.modified_us); error != 0)
-    return CannotRead(error, key);
+  StoredObjectInfo info;
+  if (const int error = OpenObject(key, &fd, &info); error != 0) return CannotRead(error, key);
   return info;
 }
 
 Result<StorePage> FileStore::List(const std::string& prefix, const std::string& next) const {
-  OC_TRY_VOID(ValidListing(prefix, next));
+  OC_TRY_VOID(ValidListing(prefix, next, options_.keys));
   StorePage page;
   std::string failed;
   const int error = WithRoot([&](int root) {
     page = {};
-    return ListFolderKeys(root, prefix, next, kPageSize, &page, &failed);
+    return ListFolderKeys(root, prefix, next, PageSize(options_.keys), options_.keys, &page, &failed);
   });
   if (error != 0) return Fail(FileStoreError(error, "list", failed, folder_));
   return page;
 }
 
 Result<void> FileStore::Remove(const std::string& key) {
-  OC_TRY_VOID(ValidKey(key));
+  OC_TRY_VOID(ValidKey(key, options_.keys));
   const int error = WithRoot([&](int root) { return unlinkat(root, key.c_str(), 0) == 0 ? 0 : errno; });
   // A folder is no object: there is nothing under this key.
   if (error == 0 || error == ENOENT || error == ENOTDIR || error == EISDIR) return {};
@@ -185,12 +207,11 @@ Result<int64_t> FileStore::CleanUp(int64_t older_than_us) {
     std::string probe;
     Fd fd;
     struct stat now {};
-    if (const int cannot = OpenTemporary(root, "", &probe, &fd); cannot != 0) return cannot;
+    if (const int cannot = OpenTemporary(root, "", 0600, &probe, &fd); cannot != 0) return cannot;
     if (fstat(fd.Get(), &now) != 0) return errno;
-    const int64_t oldest =
-        static_cast<int64_t>(now.st_mtim.tv_sec) * 1'000'000 + now.st_mtim.tv_nsec / 1000 - older_than_us;
+    const int64_t oldest = ModifiedUs(now) - older_than_us;
     const int stopped = VisitTemporaries(
-        root,
+        root, options_.keys,
         [&](const std::string& path, int64_t modified_us) {
           if (path != probe && modified_us <= oldest && unlinkat(root, path.c_str(), 0) == 0) ++removed;
         },
@@ -200,6 +221,31 @@ Result<int64_t> FileStore::CleanUp(int64_t older_than_us) {
   });
   if (error != 0) return Fail(FileStoreError(error, "clean up", failed, folder_));
   return removed;
+}
+
+Result<std::unique_ptr<StoreUpload>> FileStore::StartUpload(const std::string& key, int64_t size,
+                                                            PutMode mode) {
+  OC_TRY_VOID(ValidKey(key, options_.keys));
+  FileUpload::Target target{folder_, Root(), key, size, mode, options_.manner};
+  OC_TRY(upload, FileUpload::Start(std::move(target)));
+  return std::unique_ptr<StoreUpload>(std::move(upload));
+}
+
+Result<void> FileStore::SetModified(const std::string& key, int64_t modified_us) {
+  OC_TRY_VOID(ValidKey(key, options_.keys));
+  const int64_t seconds = modified_us / 1'000'000 - (modified_us % 1'000'000 < 0 ? 1 : 0);
+  const timespec times[2] = {{0, UTIME_OMIT}, {seconds, (modified_us - seconds * 1'000'000) * 1000}};
+  const int error =
+      WithRoot([&](int root) { return utimensat(root, key.c_str(), times, 0) == 0 ? 0 : errno; });
+  if (error == 0) return {};
+  return Fail(FileStoreError(error, "set the time of", key, folder_));
+}
+
+Result<void> FileStore::Flush() {
+  if (options_.manner.durable) return {};
+  const int error = WithRoot([](int root) { return syncfs(root) == 0 ? 0 : errno; });
+  if (error != 0) return Fail(FileStoreError(error, "write", "", folder_));
+  return {};
 }
 
 }  // namespace overcap

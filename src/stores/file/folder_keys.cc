@@ -8,15 +8,14 @@
 #include <memory>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "stores/file/object_file.h"
 #include "sys/fd.h"
 
 namespace overcap {
 namespace {
 
-int64_t ModifiedUs(const struct stat& info) {
-  return static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000 + info.st_mtim.tv_nsec / 1000;
-}
+constexpr unsigned char kOdd = 255;  // what a list by KeyRule::kAny leaves out and tells of
 
 // Removed by somebody meanwhile. ESTALE is not that: a list that ends early would look like one of fewer
 // keys.
@@ -42,46 +41,65 @@ int ReadNames(int root, const std::string& folder, const Visit& visit) {
 
 // DT_REG, DT_DIR, or DT_UNKNOWN for what does not count. Symbolic links count directly below the store's
 // folder only, where somebody may have put `packs` on another disk: deeper they could lead in circles.
-unsigned char TypeOf(int root, const std::string& path, unsigned char hint, bool follow) {
+// Where people's own files are listed, links to files count everywhere.
+unsigned char TypeOf(int root, const std::string& path, unsigned char hint, bool follow,
+                     KeyRule rule = KeyRule::kPlain) {
   if (hint == DT_REG || hint == DT_DIR) return hint;
-  if (hint != DT_UNKNOWN && !(hint == DT_LNK && follow)) return DT_UNKNOWN;
+  const bool any = rule == KeyRule::kAny;
+  const unsigned char neither = any ? kOdd : static_cast<unsigned char>(DT_UNKNOWN);
+  if (hint != DT_UNKNOWN && !(hint == DT_LNK && (follow || any))) return neither;
   struct stat info {};
-  if (fstatat(root, path.c_str(), &info, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return DT_UNKNOWN;
-  return S_ISREG(info.st_mode) ? DT_REG : S_ISDIR(info.st_mode) ? DT_DIR : DT_UNKNOWN;
+  if (fstatat(root, path.c_str(), &info, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return neither;
+  if (S_ISDIR(info.st_mode)) return DT_DIR;
+  if (any && S_ISLNK(info.st_mode) && fstatat(root, path.c_str(), &info, 0) != 0) return kOdd;
+  return S_ISREG(info.st_mode) ? static_cast<unsigned char>(DT_REG) : neither;
 }
 
 class KeyLister {
  public:
-  KeyLister(int root, const std::string& prefix, const std::string& after, size_t limit, StorePage* page)
-      : root_(root), prefix_(prefix), after_(after), limit_(limit), page_(page) {}
+  KeyLister(int root, const std::string& prefix, const std::string& after, size_t limit, KeyRule rule,
+            StorePage* page)
+      : root_(root), prefix_(prefix), after_(after), limit_(limit), rule_(rule), page_(page) {}
 
+  int List(const std::string& folder) {
+    const int error = Visit(folder);
+    if (page_->next.empty()) page_->left_out += left_out_;
+    return error;
+  }
+
+  const std::string& failed() const { return failed_; }
+
+ private:
   // `folder` is "" or ends with '/'.
   int Visit(const std::string& folder) {
     std::vector<std::string> paths;
     const int error = ReadNames(root_, folder, [&](std::string_view name, unsigned char hint) {
-      if (IsKeyPart(name)) Collect(folder + std::string(name), hint, folder.empty(), &paths);
+      if (IsKeyPart(name, rule_)) Collect(folder + std::string(name), hint, folder.empty(), &paths);
     });
     if (error != 0) return Failed(error, folder);
     // A folder stands where its keys do: behind "a-b", before "a0".
     std::sort(paths.begin(), paths.end());
     paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
     for (const std::string& path : paths) {
+      if (path.back() == '\0') {
+        ++left_out_;
+        continue;
+      }
       if (const int failed = path.back() == '/' ? Visit(path) : Add(path); failed != 0) return failed;
       if (!page_->next.empty()) break;
     }
     return 0;
   }
 
-  const std::string& failed() const { return failed_; }
-
- private:
   void Collect(std::string path, unsigned char hint, bool follow, std::vector<std::string>* paths) {
     if (!path.starts_with(prefix_) && !prefix_.starts_with(path)) return;
-    const unsigned char type = TypeOf(root_, path, hint, follow);
+    const unsigned char type = TypeOf(root_, path, hint, follow, rule_);
     if (type == DT_DIR) path += '/';
+    if (type == kOdd && path > after_ && path.starts_with(prefix_)) return paths->push_back(path + '\0');
     const bool wanted = path.starts_with(prefix_) || (type == DT_DIR && prefix_.starts_with(path));
     const bool before = type == DT_DIR ? path < after_ && !after_.starts_with(path) : path <= after_;
-    if (type != DT_UNKNOWN && wanted && !before && path.size() <= kLongestKey)
+    const size_t longest = rule_ == KeyRule::kAny ? kLongestAnyKey : kLongestKey;
+    if ((type == DT_DIR || type == DT_REG) && wanted && !before && path.size() <= longest)
       paths->push_back(std::move(path));
   }
 
@@ -92,7 +110,9 @@ class KeyLister {
     }
     struct stat info {};
     if (fstatat(root_, path.c_str(), &info, 0) != 0) return Failed(errno, path);
-    page_->objects.push_back({path, info.st_size, ModifiedUs(info)});
+    page_->left_out += left_out_;
+    left_out_ = 0;
+    page_->objects.push_back({path, info.st_size, ModifiedUs(info), FileVersion(info)});
     return 0;
   }
 
@@ -106,13 +126,15 @@ class KeyLister {
   const std::string& prefix_;
   const std::string& after_;
   const size_t limit_;
+  const KeyRule rule_;
   StorePage* const page_;
+  int64_t left_out_ = 0;  // since the last key
   std::string failed_;
 };
 
 using TemporaryVisit = std::function<void(const std::string& path, int64_t modified_us)>;
 
-int VisitTemporariesBelow(int root, const std::string& folder, const TemporaryVisit& visit,
+int VisitTemporariesBelow(int root, const std::string& folder, KeyRule rule, const TemporaryVisit& visit,
                           std::string* failed) {
   std::vector<std::string> folders;
   const int error = ReadNames(root, folder, [&](std::string_view name, unsigned char hint) {
@@ -120,7 +142,7 @@ int VisitTemporariesBelow(int root, const std::string& folder, const TemporaryVi
     struct stat info {};
     if (name.starts_with(kTemporaryBegin) && fstatat(root, path.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
       visit(path, ModifiedUs(info));
-    else if (IsKeyPart(name) && TypeOf(root, path, hint, folder.empty()) == DT_DIR)
+    else if (IsKeyPart(name, rule) && TypeOf(root, path, hint, folder.empty()) == DT_DIR)
       folders.push_back(path + "/");
   });
   if (error != 0 && !Gone(error)) {
@@ -128,23 +150,32 @@ int VisitTemporariesBelow(int root, const std::string& folder, const TemporaryVi
     return error;
   }
   for (const std::string& below : folders) {
-    if (const int deeper = VisitTemporariesBelow(root, below, visit, failed); deeper != 0) return deeper;
+    if (const int deeper = VisitTemporariesBelow(root, below, rule, visit, failed); deeper != 0)
+      return deeper;
   }
   return 0;
 }
 
 }  // namespace
 
-int ListFolderKeys(int root, const std::string& prefix, const std::string& after, size_t limit,
+int64_t ModifiedUs(const struct stat& info) {
+  return static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000 + info.st_mtim.tv_nsec / 1000;
+}
+
+std::string FileVersion(const struct stat& info) {
+  return StrCat(info.st_ino, "-", info.st_size, "-", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+}
+
+int ListFolderKeys(int root, const std::string& prefix, const std::string& after, size_t limit, KeyRule rule,
                    StorePage* page, std::string* failed) {
-  KeyLister lister(root, prefix, after, limit, page);
-  const int error = lister.Visit(prefix.substr(0, prefix.rfind('/') + 1));
+  KeyLister lister(root, prefix, after, limit, rule, page);
+  const int error = lister.List(prefix.substr(0, prefix.rfind('/') + 1));
   *failed = lister.failed();
   return error;
 }
 
-int VisitTemporaries(int root, const TemporaryVisit& visit, std::string* failed) {
-  return VisitTemporariesBelow(root, "", visit, failed);
+int VisitTemporaries(int root, KeyRule rule, const TemporaryVisit& visit, std::string* failed) {
+  return VisitTemporariesBelow(root, "", rule, visit, failed);
 }
 
 }  // namespace overcap

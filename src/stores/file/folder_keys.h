@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <sys/stat.h>
 #include <vector>
 
 #include "stores/store.h"
@@ -11,12 +12,18 @@
 namespace overcap {
 
 // At most `limit` keys that begin with `prefix` and come after `after`; only folders that can hold such are
-// read. 0 or an errno; `failed` then says at which folder or file.
-int ListFolderKeys(int root, const std::string& prefix, const std::string& after, size_t limit,
+// read. By KeyRule::kAny links to files count everywhere, and what is neither a file nor a folder is counted
+// as left out. 0 or an errno; `failed` then says at which folder or file.
+int ListFolderKeys(int root, const std::string& prefix, const std::string& after, size_t limit, KeyRule rule,
                    StorePage* page, std::string* failed);
 
+// When it was written last, and what it was then: another text whenever the content is another.
+int64_t ModifiedUs(const struct stat& info);
+std::string FileVersion(const struct stat& info);
+
 // Every file whose name begins with kTemporaryBegin: its path below `root` and when it was written last.
-int VisitTemporaries(int root, const std::function<void(const std::string& path, int64_t modified_us)>& visit,
+int VisitTemporaries(int root, KeyRule rule,
+                     const std::function<void(const std::string& path, int64_t modified_us)>& visit,
                      std::string* failed);
 
 }  // namespace overcap

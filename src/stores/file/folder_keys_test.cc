@@ -40,7 +40,7 @@ std::vector<std::string> AllPages(int root, const std::string& prefix, size_t li
   do {
     StorePage page;
     std::string failed;
-    EXPECT_EQ(ListFolderKeys(root, prefix, next, limit, &page, &failed), 0) << failed;
+    EXPECT_EQ(ListFolderKeys(root, prefix, next, limit, KeyRule::kPlain, &page, &failed), 0) << failed;
     EXPECT_LE(page.objects.size(), limit);
     for (const StoredObjectInfo& object : page.objects) keys.push_back(object.key);
     next = page.next;
@@ -72,6 +72,34 @@ TEST(FolderKeys, AnyPrefixGivesItsKeys) {
                    [&](const std::string& key) { return key.starts_with(prefix); });
       EXPECT_EQ(AllPages(root.Get(), prefix, 2), wanted) << prefix;
     }
+  }
+}
+
+TEST(FolderKeys, PeoplesOwnFoldersHaveAnyNamesAndLinksToFiles) {
+  const QuickFolder folder;
+  namespace fs = std::filesystem;
+  const Fd root(open(folder.Path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  fs::create_directories(folder / ".git/a b");
+  for (const char* key : {".git/a b/\xff\n", ".git/.x", "\xc3\xa4", ".overcap-tmp-1", ".overcap-part-1"})
+    ASSERT_TRUE(OpenBelow(root.Get(), key, O_WRONLY | O_CREAT, 0600)) << key;
+  fs::create_symlink("x", folder / ".git/dangling");
+  fs::create_symlink(".x", folder / ".git/good");
+  fs::create_symlink("..", folder / ".git/circle");
+  ASSERT_EQ(mkfifoat(root.Get(), "pipe", 0600), 0);
+  for (const size_t limit : {1, 2, 100}) {
+    std::vector<std::string> keys;
+    int64_t left_out = 0;
+    std::string next;
+    do {
+      StorePage page;
+      std::string failed;
+      ASSERT_EQ(ListFolderKeys(root.Get(), "", next, limit, KeyRule::kAny, &page, &failed), 0) << failed;
+      for (const StoredObjectInfo& object : page.objects) keys.push_back(object.key);
+      left_out += page.left_out;
+      next = page.next;
+    } while (!next.empty());
+    EXPECT_EQ(keys, (std::vector<std::string>{".git/.x", ".git/a b/\xff\n", ".git/good", "\xc3\xa4"}));
+    EXPECT_EQ(left_out, 3) << limit;
   }
 }
 

@@ -34,23 +34,6 @@ int SyncFolderBelow(int root, const std::string& folder) {
   return fsync(fd.Get()) == 0 || CannotSync(errno) ? 0 : errno;
 }
 
-int OpenTemporaryAndFolder(int root, const std::string& folder, const FilePutHook& hook, std::string* path,
-                           Fd* fd) {
-  if (const int error = Before(hook, FilePutStep::kOpenTemporary); error != 0) return error;
-  const int error = OpenTemporary(root, folder, path, fd);
-  if (error != ENOENT || folder.empty()) return error;
-  if (const int failed = MakeFoldersBelow(root, folder, hook); failed != 0) return failed;
-  return OpenTemporary(root, folder, path, fd);
-}
-
-int FillAndSync(int fd, std::span<const std::string_view> pieces, const FilePutHook& hook) {
-  int error = Before(hook, FilePutStep::kWrite);
-  if (error == 0) error = WriteAll(fd, pieces);
-  if (error == 0) error = Before(hook, FilePutStep::kSyncFile);
-  if (error == 0 && fsync(fd) != 0) error = errno;
-  return error;
-}
-
 // Over NFS an answer may get lost: the call is sent again and fails because it was done already.
 bool IsNameOf(int root, const std::string& path, int fd) {
   struct stat named {
@@ -111,45 +94,67 @@ Fd OpenBelow(int root, const std::string& path, int flags, mode_t mode) {
   return Fd(fd);
 }
 
-int OpenTemporary(int root, const std::string& folder, std::string* path, Fd* fd) {
+int OpenTemporary(int root, const std::string& folder, mode_t mode, std::string* path, Fd* fd) {
   KernelRandom random;
   do {
     char name[40];
     snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(random.Next()));
     *path = StrCat(folder, kTemporaryBegin, name);
-    *fd = OpenBelow(root, *path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    *fd = OpenBelow(root, *path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   } while (!*fd && errno == EEXIST);
   return *fd ? 0 : errno;
 }
 
-int MakeFoldersBelow(int root, const std::string& folder, const FilePutHook& hook) {
+int MakeFoldersBelow(int root, const std::string& folder, const FilePutManner& manner) {
   for (size_t slash = folder.find('/'); slash != std::string::npos; slash = folder.find('/', slash + 1)) {
-    if (const int error = Before(hook, FilePutStep::kMakeFolder); error != 0) return error;
+    if (const int error = Before(manner.hook, FilePutStep::kMakeFolder); error != 0) return error;
     const std::string made = folder.substr(0, slash);
-    if (mkdirat(root, made.c_str(), 0700) != 0 && errno != EEXIST) return errno;
-    if (const int error = Before(hook, FilePutStep::kSyncNewFolder); error != 0) return error;
+    if (mkdirat(root, made.c_str(), manner.private_files ? 0700 : 0777) != 0 && errno != EEXIST) return errno;
+    if (!manner.durable) continue;
+    if (const int error = Before(manner.hook, FilePutStep::kSyncNewFolder); error != 0) return error;
     if (const int error = SyncFolderBelow(root, FolderOfKey(made)); error != 0) return error;
   }
   return 0;
 }
 
-int PutObjectFile(int root, const std::string& key, std::span<const std::string_view> pieces, PutMode mode,
-                  const FilePutHook& hook) {
-  struct stat there {};
-  if (mode == PutMode::kCreate && fstatat(root, key.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
+int OpenObjectFile(int root, const std::string& key, const FilePutManner& manner, std::string* temporary,
+                   Fd* fd) {
+  if (const int error = Before(manner.hook, FilePutStep::kOpenTemporary); error != 0) return error;
   const std::string folder = FolderOfKey(key);
-  std::string temporary;
-  Fd fd;
-  if (const int error = OpenTemporaryAndFolder(root, folder, hook, &temporary, &fd); error != 0) return error;
-  int error = FillAndSync(fd.Get(), pieces, hook);
-  const NewObject object{root, temporary, key, fd.Get()};
-  if (error == 0) error = mode == PutMode::kCreate ? Create(object, hook) : Replace(object, hook);
+  const mode_t mode = manner.private_files ? 0600 : 0666;
+  const int error = OpenTemporary(root, folder, mode, temporary, fd);
+  if (error != ENOENT || folder.empty()) return error;
+  if (const int failed = MakeFoldersBelow(root, folder, manner); failed != 0) return failed;
+  return OpenTemporary(root, folder, mode, temporary, fd);
+}
+
+int PlaceObjectFile(int root, const std::string& key, const std::string& temporary, int fd, PutMode mode,
+                    const FilePutManner& manner) {
+  int error = manner.durable ? Step(manner.hook, FilePutStep::kSyncFile, [&] { return fsync(fd); }) : 0;
+  const NewObject object{root, temporary, key, fd};
+  if (error == 0)
+    error = mode == PutMode::kCreate ? Create(object, manner.hook) : Replace(object, manner.hook);
   if (error != 0) {
     unlinkat(root, temporary.c_str(), 0);
     return error;
   }
-  if (const int failed = Before(hook, FilePutStep::kSyncFolder); failed != 0) return failed;
-  return SyncFolderBelow(root, folder);
+  if (!manner.durable) return 0;
+  if (const int failed = Before(manner.hook, FilePutStep::kSyncFolder); failed != 0) return failed;
+  return SyncFolderBelow(root, FolderOfKey(key));
+}
+
+int PutObjectFile(int root, const std::string& key, std::span<const std::string_view> pieces, PutMode mode,
+                  const FilePutManner& manner) {
+  struct stat there {};
+  if (mode == PutMode::kCreate && fstatat(root, key.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
+  std::string temporary;
+  Fd fd;
+  if (const int error = OpenObjectFile(root, key, manner, &temporary, &fd); error != 0) return error;
+  int error = Before(manner.hook, FilePutStep::kWrite);
+  if (error == 0) error = WriteAll(fd.Get(), pieces);
+  if (error == 0) return PlaceObjectFile(root, key, temporary, fd.Get(), mode, manner);
+  unlinkat(root, temporary.c_str(), 0);
+  return error;
 }
 
 }  // namespace overcap

@@ -29,17 +29,28 @@ enum class FilePutStep {
 // For tests: called before each step; a number other than 0 is the errno with which the step fails instead.
 using FilePutHook = std::function<int(FilePutStep)>;
 
-// What stands before an object: never part of a key, so that List does not show it.
-constexpr std::string_view kTemporaryBegin = ".overcap-tmp-";
+// How files are made.
+struct FilePutManner {
+  FilePutHook hook;
+  bool private_files = true;  // 0600 in folders of 0700; else what the umask leaves of 0666 and 0777
+  bool durable = true;        // file and folder are synced
+};
 
 int PutObjectFile(int root, const std::string& key, std::span<const std::string_view> pieces, PutMode mode,
-                  const FilePutHook& hook);
+                  const FilePutManner& manner);
+
+// The same in two steps, for who writes in between: a temporary (kTemporaryBegin) in the folder of the key,
+// which is made when it is missing, becomes the object or, with an errno, is removed.
+int OpenObjectFile(int root, const std::string& key, const FilePutManner& manner, std::string* temporary,
+                   Fd* fd);
+int PlaceObjectFile(int root, const std::string& key, const std::string& temporary, int fd, PutMode mode,
+                    const FilePutManner& manner);
 
 // A fresh temporary in `folder` ("" or "packs/ab/"), which must be there.
-int OpenTemporary(int root, const std::string& folder, std::string* path, Fd* fd);
+int OpenTemporary(int root, const std::string& folder, mode_t mode, std::string* path, Fd* fd);
 
-// mkdir of each part of `folder` that is missing, durable.
-int MakeFoldersBelow(int root, const std::string& folder, const FilePutHook& hook);
+// mkdir of each part of `folder` that is missing, durable when `manner` wants it.
+int MakeFoldersBelow(int root, const std::string& folder, const FilePutManner& manner);
 
 // open() that goes on after signals and never leaks into other programs.
 Fd OpenBelow(int root, const std::string& path, int flags, mode_t mode = 0);

@@ -186,6 +186,15 @@ Result<std::string> FaultStore::Get(const std::string& key, int64_t offset, int6
   return bytes;
 }
 
+Result<void> FaultStore::GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
+                                   std::string* out) const {
+  const Fate fate = Begin({StoreOp::kGet, object.key});
+  if (fate.error) return Fail(*fate.error);
+  OC_TRY_VOID(inner_->GetIntoIf(object, offset, limit, out));
+  if (fate.flip_bit) Flip(out, *fate.flip_bit);
+  return {};
+}
+
 Result<StoredObjectInfo> FaultStore::Stat(const std::string& key) const {
   const Fate fate = Begin({StoreOp::kStat, key});
   if (fate.error) return Fail(*fate.error);

@@ -57,7 +57,8 @@ struct StoreFault {
 
 enum class StoreDeath { kBefore, kAfter };  // the change took effect or it did not
 
-// Changes are puts and removes. All functions may be called from several threads.
+// Changes are puts and removes; an upload is the put at its end. All functions may be called from several
+// threads.
 class FaultStore : public Store {
  public:
   explicit FaultStore(std::shared_ptr<Store> inner) : inner_(std::move(inner)) {}
@@ -85,10 +86,17 @@ class FaultStore : public Store {
   using Store::Put;
   Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override;
   Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const override;
+  Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
+                         std::string* out) const override;
   Result<StoredObjectInfo> Stat(const std::string& key) const override;
   Result<StorePage> List(const std::string& prefix, const std::string& next) const override;
   Result<void> Remove(const std::string& key) override;
   Result<int64_t> CleanUp(int64_t older_than_us) override;
+  bool KeepsTimes() const override { return inner_->KeepsTimes(); }
+  Result<void> SetModified(const std::string& key, int64_t modified_us) override {
+    return inner_->SetModified(key, modified_us);
+  }
+  Result<void> Flush() override { return inner_->Flush(); }
   std::string Location() const override { return inner_->Location(); }
 
  private:

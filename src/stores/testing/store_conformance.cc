@@ -311,6 +311,139 @@ TEST_P(StoreConformance, ListsWhatStaysWhileOthersChange) {
   changer.join();
 }
 
+std::string Varied(size_t size) {
+  std::string bytes(size, 'x');
+  SeededRandom random(size);
+  for (size_t i = 0; i < bytes.size(); i += 1013) bytes[i] = static_cast<char>(random.Next());
+  return bytes;
+}
+
+// What the upload takes of `bytes` as part `index`.
+std::string_view PartOf(const StoreUpload& upload, std::string_view bytes, int64_t index) {
+  return bytes.substr(static_cast<size_t>(index * upload.PartSize()), static_cast<size_t>(upload.PartSize()));
+}
+
+TEST_P(StoreConformance, TakesLargeObjectsInPartsFromSeveralThreads) {
+  const std::string large = Varied(21'000'001);
+  Result<std::unique_ptr<StoreUpload>> upload =
+      store_->StartUpload("large/object", static_cast<int64_t>(large.size()), PutMode::kReplace);
+  ASSERT_TRUE(upload) << upload.error().message;
+  const int64_t parts = PartCount(static_cast<int64_t>(large.size()), (*upload)->PartSize());
+  std::atomic<int64_t> next{parts};
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      for (int64_t part = --next; part >= 0; part = --next) {
+        if (!(*upload)->Part(part, PartOf(**upload, large, part))) ++failed;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(Get("large/object"), "error: not_found");
+  const Result<void> finished = (*upload)->Finish();
+  ASSERT_TRUE(finished) << finished.error().message;
+  upload->reset();
+  EXPECT_TRUE(Get("large/object") == large);
+  EXPECT_EQ(Keys(""), std::vector<std::string>{"large/object"});
+}
+
+TEST_P(StoreConformance, AnUploadReplacesTheOldContentAtOnceAtItsEnd) {
+  Put("a", "old");
+  Result<std::unique_ptr<StoreUpload>> upload = store_->StartUpload("a", 3, PutMode::kReplace);
+  ASSERT_TRUE(upload);
+  ASSERT_TRUE((*upload)->Part(0, "bad"));
+  ASSERT_TRUE((*upload)->Part(0, "new"));
+  EXPECT_EQ(Get("a"), "old");
+  ASSERT_TRUE((*upload)->Finish());
+  EXPECT_EQ(Get("a"), "new");
+}
+
+TEST_P(StoreConformance, AnUploadThatIsNotFinishedLeavesNothing) {
+  Put("a", "old");
+  for (const char* key : {"a", "b/c"}) {
+    const Result<std::unique_ptr<StoreUpload>> upload = store_->StartUpload(key, 3, PutMode::kReplace);
+    ASSERT_TRUE(upload);
+    ASSERT_TRUE((*upload)->Part(0, "new"));
+  }
+  EXPECT_EQ(Get("a"), "old");
+  EXPECT_EQ(Keys(""), std::vector<std::string>{"a"});
+  EXPECT_EQ(*store_->CleanUp(0), 0);
+}
+
+TEST_P(StoreConformance, UploadsKnowTheirParts) {
+  const Result<std::unique_ptr<StoreUpload>> upload = store_->StartUpload("a", 3, PutMode::kReplace);
+  ASSERT_TRUE(upload);
+  ASSERT_GE((*upload)->PartSize(), 3);
+  EXPECT_EQ(CodeOf((*upload)->Part(0, "four")), "usage");
+  EXPECT_EQ(CodeOf((*upload)->Part(1, "one")), "usage");
+  EXPECT_EQ(CodeOf((*upload)->Part(-1, "one")), "usage");
+  EXPECT_EQ(CodeOf((*upload)->Finish()), "usage");
+  ASSERT_TRUE((*upload)->Part(0, "abc"));
+  EXPECT_EQ(CodeOf((*upload)->Finish()), "ok");
+  EXPECT_EQ(Get("a"), "abc");
+}
+
+TEST_P(StoreConformance, UploadsOfNothingMakeAnEmptyObject) {
+  const Result<std::unique_ptr<StoreUpload>> upload = store_->StartUpload("a/empty", 0, PutMode::kReplace);
+  ASSERT_TRUE(upload);
+  EXPECT_EQ(CodeOf((*upload)->Finish()), "ok");
+  EXPECT_EQ(Get("a/empty"), "");
+}
+
+TEST_P(StoreConformance, UploadsCreateOnlyOnce) {
+  Result<std::unique_ptr<StoreUpload>> first = store_->StartUpload("once", 1, PutMode::kCreate);
+  Result<std::unique_ptr<StoreUpload>> second = store_->StartUpload("once", 1, PutMode::kCreate);
+  ASSERT_TRUE(first && second);
+  ASSERT_TRUE((*first)->Part(0, "1"));
+  ASSERT_TRUE((*second)->Part(0, "2"));
+  EXPECT_EQ(CodeOf((*second)->Finish()), "ok");
+  EXPECT_EQ(CodeOf((*first)->Finish()), "conflict");
+  EXPECT_EQ(Get("once"), "2");
+}
+
+TEST_P(StoreConformance, UploadsOfOddKeysAreRefused) {
+  for (const char* key : {"", "../x", "a//b", "a b"}) {
+    const Result<std::unique_ptr<StoreUpload>> upload = store_->StartUpload(key, 0, PutMode::kReplace);
+    const std::string code =
+        upload ? CodeOf((*upload)->Finish()) : std::string(ErrorCodeName(upload.error().code));
+    EXPECT_EQ(code, "usage") << key;
+  }
+  EXPECT_EQ(store_->StartUpload("a", -1, PutMode::kReplace).error().code, ErrorCode::kUsage);
+}
+
+// Where a store tells versions, a range of an object that has been replaced is not mixed with the old one.
+TEST_P(StoreConformance, RangesAreOfTheObjectThatWasLookedAt) {
+  Put("a", "0123456789");
+  const Result<StoredObjectInfo> before = store_->Stat("a");
+  ASSERT_TRUE(before);
+  std::string bytes;
+  ASSERT_TRUE(store_->GetIntoIf(*before, 2, 3, &bytes));
+  EXPECT_EQ(bytes, "234");
+  const Result<StorePage> page = store_->List("", "");
+  ASSERT_TRUE(page && page->objects.size() == 1);
+  EXPECT_EQ(page->objects[0].version, before->version);
+  if (before->version.empty()) return;
+  Put("a", "9876543210!");
+  EXPECT_NE(store_->Stat("a")->version, before->version);
+  const Result<void> got = store_->GetIntoIf(*before, 2, 3, &bytes);
+  EXPECT_EQ(CodeOf(got), "conflict");
+  ASSERT_TRUE(store_->Remove("a"));
+  EXPECT_EQ(CodeOf(store_->GetIntoIf(*before, 2, 3, &bytes)), "not_found");
+}
+
+TEST_P(StoreConformance, TimesAreKeptWhereItSaysSo) {
+  Put("a", "x");
+  constexpr int64_t kThen = 1'234'567'890'000'000;
+  const Result<void> set = store_->SetModified("a", kThen);
+  EXPECT_EQ(static_cast<bool>(set), store_->KeepsTimes());
+  if (store_->KeepsTimes()) {
+    EXPECT_EQ(store_->Stat("a")->modified_us, kThen);
+  }
+  EXPECT_TRUE(store_->Flush());
+}
+
 TEST_P(StoreConformance, CleansUpNothingThatIsAnObject) {
   Put("a/b", "x");
   Put("c", "y");

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "stores/file/object_file.h"
+#include "stores/store.h"
+#include "sys/fd.h"
+
+namespace overcap {
+
+// A large object on its way into a folder: a temporary that parts are written into, each where it belongs.
+class FileUpload : public StoreUpload {
+ public:
+  struct Target {
+    std::string location;  // of the store, for messages
+    std::shared_ptr<const Fd> root;
+    std::string key;
+    int64_t size = 0;
+    PutMode mode = PutMode::kReplace;
+    FilePutManner manner;
+  };
+  // Takes the space first, so that a full disk is told before anything travels.
+  static Result<std::unique_ptr<FileUpload>> Start(Target target);
+  ~FileUpload() override;
+
+  int64_t PartSize() const override;
+  Result<void> Part(int64_t index, std::string_view bytes) override;
+  Result<void> Finish() override;
+
+ private:
+  explicit FileUpload(Target target) : target_(std::move(target)) {}
+  tl::unexpected<Error> Failed(int error) const;
+
+  const Target target_;
+  std::string temporary_;  // "" once it is the object, or gone
+  Fd fd_;
+  std::mutex mutex_;  // guards all below
+  std::vector<bool> written_;
+  int64_t missing_ = 0;  // parts
+};
+
+}  // namespace overcap
