@@ -9,17 +9,9 @@
 #include <vector>
 
 #include "model/job_state.h"
+#include "model/typed_gpus.h"
 
 namespace overcap {
-
-struct TypedGpus {
-  std::string type;  // as the cluster calls it; "": not told
-  int count = 0;
-  bool operator==(const TypedGpus&) const = default;
-};
-
-int GpuCountOf(const std::vector<TypedGpus>& gpus);  // of all types
-int GpuCountOf(const std::vector<TypedGpus>& gpus, std::string_view type);
 
 struct PictureNode {
   std::string name = {};

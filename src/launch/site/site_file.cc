@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "launch/site/yaml_tree.h"
+#include "model/yaml_tree.h"
 
 namespace overcap {
 namespace {

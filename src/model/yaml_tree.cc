@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/site/yaml_tree.h"
+#include "model/yaml_tree.h"
 
 #include <exception>
 #include <sstream>
