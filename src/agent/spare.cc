@@ -3,13 +3,14 @@
 
 #include <sys/resource.h>
 
+#include "snapshot/code_tree.h"
 #include "snapshot/materialise.h"
 #include "snapshot/store.h"
 
 namespace overcap {
 namespace {
 
-constexpr size_t kSmallTree = 64;  // entries
+constexpr int64_t kSmallTree = 64;  // entries
 
 }  // namespace
 
@@ -19,8 +20,9 @@ Result<int> RunSpare(const std::vector<std::string>& args) {
   }
   (void)setpriority(PRIO_PROCESS, 0, 10);
   OC_TRY(store, SnapshotStore::Open(args[1]));
-  OC_TRY(entries, store.ReadTree(args[3]));
-  if (entries.size() < kSmallTree) return kSpareNotWorthIt;
+  OC_TRY(entries,
+         WithCodeTree(store, args[3], [](const CodeTree& tree, bool) { return tree.CountEntries(); }));
+  if (entries < kSmallTree) return kSpareNotWorthIt;
   OC_TRY_VOID(PrepareSpare(store, args[3]));
   return 0;
 }

@@ -69,7 +69,7 @@ constexpr ConfigKey kKeys[] = {
     {"workspaces.at", ConfigType::kFolder, 0, 0, "the folder in which workspaces are made, each in one of its own name", OC_FIELD(workspaces.at)},
     {"workspaces.env", ConfigType::kEnv, 0, 0, "the environment that a new workspace gets", OC_FIELD(workspaces.env)},
     {"workspaces.setup", ConfigType::kLines, 0, 0, "commands that set up a new workspace, a line each", OC_FIELD(workspaces.setup), 0, "none"},
-    {"workspaces.store", ConfigType::kFolder, 0, 0, "the repository of new workspaces", OC_FIELD(workspaces.store), 0, "OVERCAP_HOME/repository"},
+    {"workspaces.store", ConfigType::kFolder, 0, 0, "the repository of new workspaces", OC_FIELD(workspaces.store), 0, "OVERCAP_HOME/store"},
     {"workspaces.key_file", ConfigType::kFolder, 0, 0, "the key file that encrypts new workspaces", OC_FIELD(workspaces.key_file), 0, "none"},
     {"workspaces.exclude", ConfigType::kWords, 0, 0, "what is not saved of new workspaces, patterns as in .gitignore", OC_FIELD(workspaces.exclude), 0, "none"},
     {"workspaces.keep.last", ConfigType::kCount, 0, kMillion, "prune keeps so many snapshots, the newest", OC_FIELD(workspaces.keep.last)},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/submit.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/text.h"
@@ -9,6 +8,7 @@
 #include "clusters/cluster_view.h"
 #include "control/submitter_environment.h"
 #include "model/job_id.h"
+#include "snapshot/code_tree.h"
 #include "sys/process.h"
 #include "sys/user.h"
 
@@ -121,15 +121,23 @@ std::string CapturedProgram(const Draft& draft) {
   return path.starts_with("../") ? "" : path;
 }
 
+// Whether the path is in the code, or a link in it leads to whatever was captured.
+Result<bool> LeadsSomewhere(const CodeTree& code, const std::string& path) {
+  for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    OC_TRY(above, code.Find(path.substr(0, slash)));
+    if (!above) return false;
+    if (above->kind == EntryKind::kLink) return true;
+  }
+  OC_TRY(entry, code.Find(path));
+  return entry.has_value();
+}
+
 // A program that ignore files leave out would be missing when the job starts.
 Result<void> CheckCaptured(const Draft& draft, const SnapshotStore& store, const std::string& tree) {
   const std::string path = draft.script.empty() ? CapturedProgram(draft) : draft.script;
   if (path.empty()) return {};
-  OC_TRY(entries, store.ReadTree(tree));
-  const bool there = std::any_of(entries.begin(), entries.end(), [&](const TreeEntry& entry) {
-    // A link in the path leads to whatever was captured.
-    return entry.path == path || (entry.kind == EntryKind::kLink && path.starts_with(entry.path + "/"));
-  });
+  OC_TRY(there,
+         WithCodeTree(store, tree, [&](const CodeTree& code, bool) { return LeadsSomewhere(code, path); }));
   if (there) return {};
   const std::string what =
       draft.script.empty() ? StrCat("command '", draft.spec.command[0], "'") : StrCat("script '", path, "'");
@@ -150,7 +158,7 @@ std::vector<std::string> Notes(const Draft& draft, std::vector<std::string> note
 }
 
 // The first place that is written to: when that fails the user may have named it wrongly.
-Result<SnapshotStore> OpenStore(const std::string& folder, const Clock& clock) {
+Result<SnapshotStore> OpenCodeStore(const std::string& folder, const Clock& clock) {
   auto store = SnapshotStore::Open(folder, {.clock = &clock});
   if (!store && store.error().hint.empty()) store.error().hint = kRootHint;
   return store;
@@ -182,7 +190,7 @@ std::vector<std::string> AdviceFor(Cluster& cluster, const JobSpec& spec) {
 
 Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& tools) {
   OC_TRY(draft, MakeDraft(request, tools));
-  OC_TRY(store, OpenStore(tools.store, tools.clock));
+  OC_TRY(store, OpenCodeStore(tools.store, tools.clock));
   PreparedJob prepared;
   if (draft.workdir.inside) {
     OC_TRY(capture, Capture(store, request.folder, {.progress = tools.progress, .root = {}}));
@@ -203,7 +211,7 @@ Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& too
 Result<CaptureReport> CaptureFolder(const std::string& folder, const std::string& store_folder,
                                     const Clock& clock,
                                     const std::function<void(int64_t files, int64_t bytes)>& progress) {
-  OC_TRY(store, OpenStore(store_folder, clock));
+  OC_TRY(store, OpenCodeStore(store_folder, clock));
   return Capture(store, folder, {.progress = progress, .root = {}});
 }
 

@@ -202,7 +202,7 @@ std::vector<WorkspacePlace> WorkspaceBook::Places(std::string_view name) const {
 }
 
 std::string SharedRepositoryOf(const std::string& root) {
-  return root + "/repository";
+  return root + "/store";
 }
 
 }  // namespace overcap

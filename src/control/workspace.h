@@ -73,7 +73,7 @@ class WorkspaceBook {
   std::string root_;
 };
 
-// <root>/repository.
+// <root>/store, where the code of jobs is too.
 std::string SharedRepositoryOf(const std::string& root);
 
 }  // namespace overcap

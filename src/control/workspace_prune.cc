@@ -63,11 +63,13 @@ Result<WorkspacePruned> PruneWorkspace(const WorkspaceWorld& world, const Worksp
   return pruned;
 }
 
-std::vector<RepositoryCollected> CollectRepositories(const WorkspaceWorld& world, bool dry_run) {
+std::vector<RepositoryCollected> CollectRepositories(const WorkspaceWorld& world, const std::string& done,
+                                                     bool dry_run) {
   WorkspaceWorld silent = world;
   silent.ask_secret = nullptr;
   std::vector<RepositoryCollected> all;
   for (const Workspace& workspace : OnePerStore(world)) {
+    if (workspace.store == done) continue;
     RepositoryCollected collected{workspace.store, std::nullopt, ""};
     auto repository = OpenRepositoryOf(silent, workspace);
     if (!repository && workspace.secret == WorkspaceSecret::kPassphrase) {

@@ -32,8 +32,7 @@ struct WorkspacePruned {
 Result<WorkspacePruned> PruneWorkspace(const WorkspaceWorld& world, const Workspace& workspace,
                                        const Repository& repository, const WorkspacePruneRequest& request);
 
-// Removes from a repository what nothing needs, whoever asks for it: the one place where all that is alive
-// beside snapshots would be named.
+// Removes from a repository what neither a snapshot nor the code of a job needs, whoever asks for it.
 Result<PruneReport> PruneData(const Repository& repository, const WorkspacePruneRequest& request);
 
 struct RepositoryCollected {
@@ -41,8 +40,9 @@ struct RepositoryCollected {
   std::optional<PruneReport> report;
   std::string skipped;  // why it was not looked at
 };
-// For `gc`: every repository of every workspace, without waiting for backups that run. Asks nobody: those
-// that only a passphrase opens are skipped.
-std::vector<RepositoryCollected> CollectRepositories(const WorkspaceWorld& world, bool dry_run);
+// For `gc`: every repository of every workspace but `done`, without waiting for backups that run. Asks
+// nobody: those that only a passphrase opens are skipped.
+std::vector<RepositoryCollected> CollectRepositories(const WorkspaceWorld& world, const std::string& done,
+                                                     bool dry_run);
 
 }  // namespace overcap

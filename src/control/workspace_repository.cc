@@ -79,7 +79,7 @@ NewRepository::~NewRepository() {
   bool used = false;
   if (made_ && repository_) {
     Store& store = repository_->store();
-    for (const char* prefix : {"snapshots/", "writers/"}) {
+    for (const char* prefix : {"snapshots/", "writers/", "code/", "blobs/"}) {
       const auto objects = store.List(prefix, "");
       used = used || !objects || !objects->objects.empty();
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/capture.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -12,9 +13,10 @@
 
 #include "base/text.h"
 #include "snapshot/capture_index.h"
+#include "snapshot/code_writer.h"
 #include "snapshot/file_io.h"
-#include "snapshot/object_batch.h"
 #include "snapshot/parallel.h"
+#include "snapshot/path_order.h"
 #include "snapshot/walk.h"
 
 namespace overcap {
@@ -61,11 +63,7 @@ class Progress {
 class Capturing {
  public:
   Capturing(const SnapshotStore& store, const CaptureOptions& options, std::string folder, Fd fd)
-      : store_(store),
-        folder_(std::move(folder)),
-        fd_(std::move(fd)),
-        batch_(store),
-        progress_(store, options) {
+      : store_(store), folder_(std::move(folder)), fd_(std::move(fd)), progress_(store, options) {
     now_.folder = folder_;
     now_.began_ns = store.NowUs() * 1000;
   }
@@ -75,6 +73,7 @@ class Capturing {
     OC_TRY(walked, Walk(fd_.Get(), IgnoreStackFor(folder_), skip));
     report_.notes = std::move(walked.notes);
     Join(std::move(walked.entries));
+    OC_TRY_VOID(Prove());
     if (todo_.empty() && !changed_) {
       UseOldTree();
     } else {
@@ -88,16 +87,16 @@ class Capturing {
   // An index whose tree is gone is not believed: who knows what else is.
   void LoadIndex() {
     index_path_ = StrCat("captures/", Sha256Of(folder_).Hex(), ".index");
-    std::optional<CaptureIndex> index = DecodeIndex(ReadFileOrNothing(store_.FolderFd(), index_path_));
-    if (index && index->folder == folder_ && store_.Has(ObjectKind::kTree, index->tree, index->tree_size)) {
+    std::optional<CaptureIndex> index = DecodeIndex(ReadFileOrNothing(store_.LocalFd(), index_path_));
+    if (index && index->folder == folder_ && store_.HasTree(index->tree)) {
       before_ = std::move(*index);
     } else {
       changed_ = true;
     }
   }
 
-  // Takes over from the index what is known of unchanged files; the others go to todo_. Both are in the same
-  // order.
+  // Takes over from the index what is known of unchanged files; the others go to todo_, or to unproven_ when
+  // only their times are too near. Both are in the same order.
   void Join(std::vector<FoundEntry> found) {
     now_.entries.reserve(found.size());
     now_.stamps.reserve(found.size());
@@ -113,6 +112,9 @@ class Capturing {
       }
       const bool match = here(entry);
       if (match && Unchanged(old, entry)) {
+        if (RacilyClean(entry.stamp, before_.began_ns) && entry.kind != EntryKind::kFolder) {
+          unproven_.push_back(now_.entries.size());
+        }
         Add(std::move(before_.entries[old]), entry.stamp);
       } else {
         AddUnknown(std::move(entry));
@@ -124,11 +126,10 @@ class Capturing {
 
   bool Unchanged(size_t old, const FoundEntry& found) const {
     if (before_.entries[old].kind != found.kind) return false;
-    if (found.kind == EntryKind::kFolder) return true;
-    return before_.stamps[old] == found.stamp && !RacilyClean(found.stamp, before_.began_ns);
+    return found.kind == EntryKind::kFolder || before_.stamps[old] == found.stamp;
   }
 
-  void Add(TreeEntry entry, const FileStamp& stamp) {
+  void Add(CodeEntry entry, const FileStamp& stamp) {
     now_.entries.push_back(std::move(entry));
     now_.stamps.push_back(stamp);
   }
@@ -139,78 +140,111 @@ class Capturing {
     } else {
       todo_.push_back(now_.entries.size());
     }
-    Add(TreeEntry{std::move(found.path), found.kind, 0, {}}, found.stamp);
+    Add(CodeEntry{std::move(found.path), found.kind, 0, {}, {}}, found.stamp);
+  }
+
+  // Files whose stamps do not tell whether they changed are read: mostly they did not, and nothing has to be
+  // stored.
+  Result<void> Prove() {
+    if (unproven_.empty()) return {};
+    const ChunkSizes& sizes = store_.repository().config().chunks;
+    HashSink sink;
+    SegmentReader reader(sizes, &sink);
+    for (const size_t at : unproven_) {
+      CodeEntry entry = now_.entries[at];
+      const auto hash = [&](int fd, int64_t size, std::string_view what) {
+        return ReadCode(fd, size, sizes, &reader, &sink, what,
+                        [&](int64_t bytes) { progress_.AddBytes(bytes); });
+      };
+      OC_TRY(there, Read(&entry, &now_.stamps[at], hash));
+      if (!there || entry != now_.entries[at]) {
+        todo_.push_back(at);
+      } else {
+        ++report_.read_files;
+      }
+    }
+    std::sort(todo_.begin(), todo_.end());
+    return {};
   }
 
   void UseOldTree() {
     now_.tree = before_.tree;
-    store_.Touch(ObjectKind::kTree, now_.tree);
+    store_.TouchTree(now_.tree);
+    if (!unproven_.empty()) SaveIndex();
   }
 
+  // When contents that the index knows turn out to be gone, or about to go, all is read and stored again.
   Result<void> StoreNewTree() {
+    Result<void> stored = TryToStore();
+    if (stored || stored.error().code != ErrorCode::kConflict) return stored;
+    todo_.clear();
+    for (size_t at = 0; at < now_.entries.size(); ++at) {
+      if (now_.entries[at].kind != EntryKind::kFolder) todo_.push_back(at);
+    }
+    return TryToStore();
+  }
+
+  Result<void> TryToStore() {
+    OC_TRY(writer, CodeWriter::Start(store_.repository()));
     gone_.assign(now_.entries.size(), 0);
-    OC_TRY_VOID(ParallelFor(todo_.size(), [&](size_t i) { return StoreEntry(todo_[i]); }));
-    report_.read_files = static_cast<int64_t>(todo_.size());
-    report_.new_files = new_files_;
-    report_.new_bytes = new_bytes_;
+    OC_TRY_VOID(ParallelFor(todo_.size(), [&](size_t i) { return StoreEntry(todo_[i], writer.get()); }));
+    report_.read_files += static_cast<int64_t>(todo_.size());
+    report_.new_files += writer->new_files();
+    report_.new_bytes += writer->new_bytes();
     DropGone();
-    OC_TRY(tree, batch_.AddBytes(EncodeTree(now_.entries), ObjectKind::kTree));
-    OC_TRY_VOID(batch_.Commit());
-    if (!tree.is_new) store_.Touch(ObjectKind::kTree, tree.id);
-    now_.tree = tree.id;
-    now_.tree_size = tree.size;
+    OC_TRY(tree, writer->Finish(now_.entries));
+    now_.tree = tree;
     SaveIndex();
     return {};
   }
 
-  Result<void> StoreEntry(size_t at) {
-    TreeEntry& entry = now_.entries[at];
-    OC_TRY(stored, entry.kind == EntryKind::kLink ? StoreLink(entry) : StoreFile(&entry, &now_.stamps[at]));
-    if (!stored) {
-      gone_[at] = 1;
-      return {};
-    }
-    entry.content = stored->id;
-    entry.size = stored->size;
-    progress_.AddFile();
-    if (stored->is_new) {
-      ++new_files_;
-      new_bytes_ += stored->size;
-    }
+  Result<void> StoreEntry(size_t at, CodeWriter* writer) {
+    const auto store = [&](int fd, int64_t size, std::string_view what) {
+      return writer->AddFile(fd, size, what, [&](int64_t bytes) { progress_.AddBytes(bytes); });
+    };
+    OC_TRY(there, Read(&now_.entries[at], &now_.stamps[at], store));
+    gone_[at] = there ? 0 : 1;
+    if (there) progress_.AddFile();
     return {};
   }
 
-  // nullopt: removed since the walk.
-  using MaybeStored = Result<std::optional<StoredObject>>;
+  using ReadContent = std::function<Result<CodeContent>(int fd, int64_t size, std::string_view what)>;
 
-  MaybeStored StoreLink(const TreeEntry& entry) {
-    Result<std::string> target = ReadLinkAt(fd_.Get(), entry.path);
-    if (!target) return GoneOr(std::move(target).error(), entry.path);
-    progress_.AddBytes(static_cast<int64_t>(target->size()));
-    return batch_.AddBytes(*target, ObjectKind::kContent);
+  // Brings the entry up to date; false: removed since the walk.
+  Result<bool> Read(CodeEntry* entry, FileStamp* stamp, const ReadContent& read) {
+    return entry->kind == EntryKind::kLink ? ReadLink(entry) : ReadFile(entry, stamp, read);
   }
 
-  MaybeStored StoreFile(TreeEntry* entry, FileStamp* stamp) {
+  Result<bool> ReadLink(CodeEntry* entry) {
+    Result<std::string> target = ReadLinkAt(fd_.Get(), entry->path);
+    if (!target) return GoneOr(std::move(target).error(), entry->path);
+    entry->target = std::move(*target);
+    entry->size = static_cast<int64_t>(entry->target.size());
+    progress_.AddBytes(entry->size);
+    return true;
+  }
+
+  Result<bool> ReadFile(CodeEntry* entry, FileStamp* stamp, const ReadContent& read) {
     const Fd fd(openat(fd_.Get(), entry->path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    const std::string what = StrCat("cannot read '", entry->path, "'");
     struct stat status;
-    if (!fd || fstat(fd.Get(), &status) != 0) {
-      return GoneOr(ErrnoError(errno, StrCat("cannot read '", entry->path, "'")), entry->path);
-    }
+    if (!fd || fstat(fd.Get(), &status) != 0) return GoneOr(ErrnoError(errno, what), entry->path);
     if (!S_ISREG(status.st_mode)) {
       return Fail(ErrorCode::kUnavailable, StrCat("'", entry->path, "' was replaced while it was captured"),
                   "try again");
     }
     *stamp = FileStamp::Of(status);
     entry->kind = (status.st_mode & S_IXUSR) != 0 ? EntryKind::kExecutable : EntryKind::kFile;
-    OC_TRY(stored, batch_.AddFile(fd.Get(), status.st_size, entry->path,
-                                  [&](int64_t bytes) { progress_.AddBytes(bytes); }));
+    OC_TRY(content, read(fd.Get(), status.st_size, what));
+    entry->size = content.size;
+    entry->content = content.content;
     // Changed while it was read: what was read is stored, and the next capture reads it again.
     if (fstat(fd.Get(), &status) != 0 || FileStamp::Of(status) != *stamp) *stamp = FileStamp{};
-    return stored;
+    return true;
   }
 
-  static MaybeStored GoneOr(Error error, const std::string& path) {
-    if (error.code == ErrorCode::kNotFound) return std::optional<StoredObject>();
+  static Result<bool> GoneOr(Error error, const std::string& path) {
+    if (error.code == ErrorCode::kNotFound) return false;
     error.hint = StrCat("make it readable, or add the line '/", path, "' to .overcapignore to leave it out");
     return Fail(std::move(error));
   }
@@ -232,7 +266,7 @@ class Capturing {
   // Only a cache: without it the next capture is slower, that is all.
   void SaveIndex() {
     const std::string temporary = TemporaryName("index");
-    const int folder = store_.FolderFd();
+    const int folder = store_.LocalFd();
     const Fd fd(openat(folder, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!fd) return;
     if (!WriteWhole(fd.Get(), EncodeIndex(now_)) ||
@@ -242,7 +276,7 @@ class Capturing {
   }
 
   void Summarise() {
-    for (const TreeEntry& entry : now_.entries) {
+    for (const CodeEntry& entry : now_.entries) {
       if (entry.kind == EntryKind::kFolder) continue;
       ++report_.files;
       report_.bytes += entry.size;
@@ -257,13 +291,11 @@ class Capturing {
   std::string index_path_;
   CaptureIndex before_;
   CaptureIndex now_;
-  bool changed_ = false;      // the set of entries differs from that of before_
-  std::vector<size_t> todo_;  // entries of now_ that have to be read
-  std::vector<char> gone_;    // entries of now_ that vanished
-  ObjectBatch batch_;
+  bool changed_ = false;          // the set of entries differs from that of before_
+  std::vector<size_t> todo_;      // entries of now_ that have to be read and stored
+  std::vector<size_t> unproven_;  // entries of now_ that may be as the index says
+  std::vector<char> gone_;        // entries of now_ that vanished
   Progress progress_;
-  std::atomic<int64_t> new_files_ = 0;
-  std::atomic<int64_t> new_bytes_ = 0;
   CaptureReport report_;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the index is written as it is in memory");
 
-constexpr std::string_view kMagic = "ocindex1";
+constexpr std::string_view kMagic = "ocindex2";
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kFineSlack = kSecond / 10;
 constexpr int64_t kCoarseSlack = 2 * kSecond;
@@ -74,9 +74,10 @@ class Reader {
   bool ok_ = true;
 };
 
-void WriteEntry(const TreeEntry& entry, const FileStamp& stamp, Writer* writer) {
+void WriteEntry(const CodeEntry& entry, const FileStamp& stamp, Writer* writer) {
   writer->Number(static_cast<char>(entry.kind));
-  writer->Hash(entry.content);
+  writer->Number(static_cast<char>(entry.content.kind));
+  writer->Hash(entry.content.id);
   writer->Number(entry.size);
   writer->Number(stamp.size);
   writer->Number(stamp.mtime_ns);
@@ -84,13 +85,15 @@ void WriteEntry(const TreeEntry& entry, const FileStamp& stamp, Writer* writer) 
   writer->Number(stamp.inode);
   writer->Number(stamp.mode);
   writer->Text(entry.path);
+  writer->Text(entry.target);
 }
 
 void ReadEntry(Reader* reader, CaptureIndex* index) {
-  TreeEntry entry;
+  CodeEntry entry;
   FileStamp stamp;
   entry.kind = static_cast<EntryKind>(reader->Number<char>());
-  entry.content = reader->Hash();
+  entry.content.kind = static_cast<FileContent::Kind>(reader->Number<char>());
+  entry.content.id = reader->Hash();
   entry.size = reader->Number<int64_t>();
   stamp.size = reader->Number<int64_t>();
   stamp.mtime_ns = reader->Number<int64_t>();
@@ -98,6 +101,7 @@ void ReadEntry(Reader* reader, CaptureIndex* index) {
   stamp.inode = reader->Number<uint64_t>();
   stamp.mode = reader->Number<uint32_t>();
   entry.path = reader->Text();
+  entry.target = reader->Text();
   index->entries.push_back(std::move(entry));
   index->stamps.push_back(stamp);
 }
@@ -110,7 +114,6 @@ std::string EncodeIndex(const CaptureIndex& index) {
   writer.Out().append(kMagic);
   writer.Number(index.began_ns);
   writer.Hash(index.tree);
-  writer.Number(index.tree_size);
   writer.Text(index.folder);
   writer.Number(static_cast<uint64_t>(index.entries.size()));
   for (size_t i = 0; i < index.entries.size(); ++i) {
@@ -129,7 +132,6 @@ std::optional<CaptureIndex> DecodeIndex(std::string_view bytes) {
   CaptureIndex index;
   index.began_ns = reader.Number<int64_t>();
   index.tree = reader.Hash();
-  index.tree_size = reader.Number<int64_t>();
   index.folder = reader.Text();
   const uint64_t count = reader.Number<uint64_t>();
   if (count > reader.Left()) return std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache that makes a capture of an unchanged folder cheap (docs/formats/code-store.md).
+// The cache that makes a capture of an unchanged folder cheap (docs/formats/snapshot.md, "Captured
+// code").
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "snapshot/code_entry.h"
 #include "snapshot/sha256.h"
-#include "snapshot/tree.h"
 #include "snapshot/walk.h"
 
 namespace overcap {
@@ -17,9 +18,8 @@ namespace overcap {
 struct CaptureIndex {
   int64_t began_ns = 0;  // wall time at which the capture began; see RacilyClean
   Digest tree;
-  int64_t tree_size = 0;
   std::string folder;
-  std::vector<TreeEntry> entries;  // in the order of a tree
+  std::vector<CodeEntry> entries;  // in the order of a tree
   std::vector<FileStamp> stamps;   // one per entry
 };
 

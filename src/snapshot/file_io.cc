@@ -44,18 +44,6 @@ bool ReadToEnd(int fd, size_t expected, std::string* out) {
   return true;
 }
 
-std::optional<Digest> HashToEnd(int fd, int64_t* bytes) {
-  Sha256 hash;
-  std::string buffer(256 << 10, '\0');
-  while (true) {
-    const ssize_t got = ReadSome(fd, buffer.data(), buffer.size());
-    if (got < 0) return std::nullopt;
-    if (got == 0) return hash.Finish();
-    hash.Update(buffer.data(), static_cast<size_t>(got));
-    *bytes += got;
-  }
-}
-
 Result<std::string> ReadFileAt(int folder_fd, const std::string& path) {
   const Fd fd(openat(folder_fd, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status;

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
 
 #include "base/result.h"
-#include "snapshot/sha256.h"
 
 namespace overcap {
 
@@ -19,9 +17,6 @@ bool WriteWhole(int fd, std::string_view data);
 
 // All that can be read from `fd`; `expected` is a guess of its size.
 bool ReadToEnd(int fd, size_t expected, std::string* out);
-
-// The hash of all that can be read from `fd`; adds how much that was to `bytes`. nullopt with errno.
-std::optional<Digest> HashToEnd(int fd, int64_t* bytes);
 
 // The content of a small file below the folder `folder_fd`; no symbolic link is followed in its last
 // component.

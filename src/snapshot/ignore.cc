@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "base/text.h"
 #include "snapshot/wildmatch.h"
 
 namespace overcap {
@@ -104,12 +105,12 @@ IgnoreVerdict IgnoreRules::Match(std::string_view path, bool is_folder) const {
 
 void IgnoreStack::EnterAbove(std::string_view folder, std::string_view gitignore,
                              std::string_view overcapignore) {
-  levels_.push_back(Level{folder.size(), IgnoreRules(gitignore), IgnoreRules(overcapignore)});
+  levels_.push_back(std::make_shared<const Level>(
+      Level{folder.size(), IgnoreRules(gitignore), IgnoreRules(overcapignore)}));
 }
 
 void IgnoreStack::Enter(std::string_view folder, std::string_view gitignore, std::string_view overcapignore) {
-  levels_.push_back(
-      Level{prefix_.size() + folder.size(), IgnoreRules(gitignore), IgnoreRules(overcapignore)});
+  EnterAbove(StrCat(prefix_, folder), gitignore, overcapignore);
 }
 
 bool IgnoreStack::Ignores(std::string_view path, bool is_folder) const {
@@ -121,8 +122,9 @@ bool IgnoreStack::Ignores(std::string_view path, bool is_folder) const {
 bool IgnoreStack::IgnoresFull(std::string_view path, bool is_folder) const {
   for (IgnoreRules Level::*rules : {&Level::overcap, &Level::git}) {
     for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
-      if ((*level.*rules).Empty()) continue;
-      const IgnoreVerdict verdict = (*level.*rules).Match(path.substr(level->base), is_folder);
+      const IgnoreRules& of = **level.*rules;
+      if (of.Empty()) continue;
+      const IgnoreVerdict verdict = of.Match(path.substr((*level)->base), is_folder);
       if (verdict != IgnoreVerdict::kNone) return verdict == IgnoreVerdict::kIgnored;
     }
   }

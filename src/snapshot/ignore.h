@@ -54,7 +54,7 @@ class IgnoreStack {
   explicit IgnoreStack(std::string prefix = {}) : prefix_(std::move(prefix)) {}
 
   // Rules below all others (.git/info/exclude).
-  void SetLast(IgnoreRules rules) { last_ = std::make_unique<IgnoreRules>(std::move(rules)); }
+  void SetLast(IgnoreRules rules) { last_ = std::make_shared<const IgnoreRules>(std::move(rules)); }
 
   // The ignore files' texts of a folder, its path with '/' at the end; "" is the walked folder.
   void Enter(std::string_view folder, std::string_view gitignore, std::string_view overcapignore);
@@ -75,8 +75,9 @@ class IgnoreStack {
   bool IgnoresFull(std::string_view path, bool is_folder) const;
 
   std::string prefix_;
-  std::vector<Level> levels_;
-  std::unique_ptr<IgnoreRules> last_;
+  // Never changed once they are made: copies of the stack share them, also between threads.
+  std::vector<std::shared_ptr<const Level>> levels_;
+  std::shared_ptr<const IgnoreRules> last_;
 };
 
 // The stack for a walk of `folder` (a real path): with the rules of the git work tree that it is part of.

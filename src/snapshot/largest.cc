@@ -29,7 +29,7 @@ void AddToParent(const Sum& child, Sum* parent) {
 }
 
 // The sums of all folders, each after those in it. One pass: a folder is followed by its content.
-std::vector<Sum> SumFolders(const std::vector<TreeEntry>& entries) {
+std::vector<Sum> SumFolders(const std::vector<CodeEntry>& entries) {
   std::vector<Sum> sums;
   std::vector<Sum> open;
   const auto close = [&] {
@@ -38,7 +38,7 @@ std::vector<Sum> SumFolders(const std::vector<TreeEntry>& entries) {
     if (!open.empty()) AddToParent(sum, &open.back());
     sums.push_back(sum);
   };
-  for (const TreeEntry& entry : entries) {
+  for (const CodeEntry& entry : entries) {
     while (!open.empty() && !Contains(open.back().path, entry.path)) close();
     if (entry.kind == EntryKind::kFolder) {
       open.push_back(Sum{entry.path});
@@ -66,25 +66,25 @@ std::vector<PathSize> Top(std::vector<Sum> sums, int64_t Sum::*amount, int64_t S
   return top;
 }
 
-std::vector<PathSize> TopFiles(const std::vector<TreeEntry>& entries) {
-  std::vector<const TreeEntry*> files;
-  const auto larger = [](const TreeEntry* a, const TreeEntry* b) {
+std::vector<PathSize> TopFiles(const std::vector<CodeEntry>& entries) {
+  std::vector<const CodeEntry*> files;
+  const auto larger = [](const CodeEntry* a, const CodeEntry* b) {
     return a->size != b->size ? a->size > b->size : a->path < b->path;
   };
-  for (const TreeEntry& entry : entries) {
+  for (const CodeEntry& entry : entries) {
     if (entry.kind == EntryKind::kFolder) continue;
     if (files.size() == kCount && !larger(&entry, files.back())) continue;
     if (files.size() == kCount) files.pop_back();
     files.insert(std::upper_bound(files.begin(), files.end(), &entry, larger), &entry);
   }
   std::vector<PathSize> top;
-  for (const TreeEntry* file : files) top.push_back({file->path, 1, file->size});
+  for (const CodeEntry* file : files) top.push_back({file->path, 1, file->size});
   return top;
 }
 
 }  // namespace
 
-Largest FindLargest(const std::vector<TreeEntry>& entries) {
+Largest FindLargest(const std::vector<CodeEntry>& entries) {
   const std::vector<Sum> sums = SumFolders(entries);
   return Largest{TopFiles(entries), Top(sums, &Sum::bytes, &Sum::most_bytes),
                  Top(sums, &Sum::files, &Sum::most_files)};

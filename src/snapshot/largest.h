@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "snapshot/tree.h"
+#include "snapshot/code_entry.h"
 
 namespace overcap {
 
@@ -26,6 +26,6 @@ struct Largest {
 // The five largest of each, largest first. A folder of which one folder in it makes up more than 4/5 gives
 // way to that one, and no folder inside a named one is named, so that each line is something worth leaving
 // out. `entries` is a tree.
-Largest FindLargest(const std::vector<TreeEntry>& entries);
+Largest FindLargest(const std::vector<CodeEntry>& entries);
 
 }  // namespace overcap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a folder from a snapshot.
+// Makes a folder from captured code.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,6 @@
 namespace overcap {
 
 struct MaterialiseOptions {
-  // Share the store's own files instead of copying them. Only for readers: who writes into one of these files
-  // damages the store. Executables are copied all the same (docs/adr/0002-materialise-by-copy.md).
-  bool hard_links = false;
   bool use_spare = true;
   // Asked between files, from the calling thread only; true: kConflict, and nothing is left. May be empty.
   std::function<bool()> cancelled = {};
@@ -23,16 +20,15 @@ struct MaterialiseOptions {
 
 struct MaterialiseReport {
   bool from_spare = false;
-  bool cloned = false;  // the file system shares the blocks
-  int64_t files = 0;    // copied or linked now; none when a spare was taken
+  int64_t files = 0;  // written now; none when a spare was taken
   int64_t bytes = 0;
 };
 
 // Makes `target`, which must not exist, in a folder that does; it appears complete or not at all. Files are
 // the caller's own: 0600, or 0700 when executable. Not synced: after a power cut make it again. kConflict
 // when `target` exists, kNotFound without the tree, kCorrupt when something it names is missing or not what
-// was stored, to the last bit: then the message has path and object, and the damaged object is removed, so
-// that the next capture of the code stores it again.
+// was stored, to the last bit: then the message has path and chunk, and the pack with the damage is
+// condemned, so that the next capture of the code stores it again.
 Result<MaterialiseReport> Materialise(const SnapshotStore& store, std::string_view tree_id,
                                       const std::string& target, const MaterialiseOptions& options = {});
 

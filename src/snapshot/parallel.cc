@@ -12,19 +12,17 @@
 namespace overcap {
 namespace {
 
-constexpr size_t kItemsPerThread = 32;  // fewer are done before a thread has started
-constexpr size_t kMaxThreads = 4;       // the disk is the limit soon
-constexpr size_t kRun =
-    8;  // taken at once: neighbours are in one folder, where two threads wait for each other
+constexpr size_t kMaxThreads = 4;  // the disk is the limit soon
 
-size_t ThreadsFor(size_t count) {
+size_t ThreadsFor(size_t count, const ParallelGrain& grain) {
   const size_t cores = std::max<size_t>(1, std::thread::hardware_concurrency());
-  return std::clamp<size_t>(count / kItemsPerThread, 1, std::min(cores, kMaxThreads));
+  return std::clamp<size_t>(count / grain.items_per_thread, 1, std::min(cores, kMaxThreads));
 }
 
 }  // namespace
 
-Result<void> ParallelFor(size_t count, const std::function<Result<void>(size_t)>& work) {
+Result<void> ParallelFor(size_t count, const std::function<Result<void>(size_t)>& work,
+                         const ParallelGrain& grain) {
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   std::optional<Error> first;
@@ -34,15 +32,15 @@ Result<void> ParallelFor(size_t count, const std::function<Result<void>(size_t)>
     if (!first) first = std::move(error);
   };
   const auto run = [&] {
-    for (size_t begin = next.fetch_add(kRun); begin < count; begin = next.fetch_add(kRun)) {
-      for (size_t i = begin; i < std::min(begin + kRun, count); ++i) {
+    for (size_t begin = next.fetch_add(grain.run); begin < count; begin = next.fetch_add(grain.run)) {
+      for (size_t i = begin; i < std::min(begin + grain.run, count); ++i) {
         Result<void> result = work(i);
         if (!result) return give_up(std::move(result).error());
       }
     }
   };
   std::vector<std::thread> threads;
-  for (size_t i = 1; i < ThreadsFor(count); ++i) {
+  for (size_t i = 1; i < ThreadsFor(count, grain); ++i) {
     try {
       threads.emplace_back(run);
     } catch (const std::system_error&) {

@@ -24,8 +24,8 @@ std::string SpareName(const Digest& tree, int n) {
 // Out of reach of TakeSpare first, in one step; then removed at leisure.
 void Discard(const SnapshotStore& store, const std::string& path) {
   const std::string trash = TemporaryName("trash");
-  if (RenameNew(store.FolderFd(), path, store.FolderFd(), trash)) {
-    (void)RemoveTree(StrCat(store.Folder(), "/", trash));
+  if (RenameNew(store.LocalFd(), path, store.LocalFd(), trash)) {
+    (void)RemoveTree(StrCat(store.LocalFolder(), "/", trash));
   }
 }
 
@@ -48,7 +48,7 @@ std::string SpareFolder() {
 Result<bool> TakeSpare(const SnapshotStore& store, const Digest& tree, const std::string& target) {
   if (SpareFolder().empty()) return false;
   for (int n = 0; n < kMaxSpares; ++n) {
-    if (RenameNew(store.FolderFd(), SpareName(tree, n), AT_FDCWD, target)) return true;
+    if (RenameNew(store.LocalFd(), SpareName(tree, n), AT_FDCWD, target)) return true;
     if (errno == EEXIST) return Fail(ErrorCode::kConflict, StrCat("'", target, "' exists already"));
     if (errno != ENOENT)
       return false;  // another file system, or whatever else a copy will get over or report
@@ -59,28 +59,28 @@ Result<bool> TakeSpare(const SnapshotStore& store, const Digest& tree, const std
 int CountSpares(const SnapshotStore& store, const Digest& tree) {
   int count = 0;
   for (int n = 0; n < kMaxSpares; ++n) {
-    count += faccessat(store.FolderFd(), SpareName(tree, n).c_str(), F_OK, 0) == 0 ? 1 : 0;
+    count += faccessat(store.LocalFd(), SpareName(tree, n).c_str(), F_OK, 0) == 0 ? 1 : 0;
   }
   return count;
 }
 
 Result<void> AddSpare(const SnapshotStore& store, const Digest& tree, const std::string& copy) {
-  if (mkdirat(store.FolderFd(), SpareFolder().c_str(), 0700) != 0 && errno != EEXIST) {
-    return Fail(ErrnoError(errno, StrCat("cannot make '", store.Folder(), "/", SpareFolder(), "'")));
+  if (mkdirat(store.LocalFd(), SpareFolder().c_str(), 0700) != 0 && errno != EEXIST) {
+    return Fail(ErrnoError(errno, StrCat("cannot make '", store.LocalFolder(), "/", SpareFolder(), "'")));
   }
   for (int n = 0; n < kMaxSpares; ++n) {
-    if (RenameNew(store.FolderFd(), copy, store.FolderFd(), SpareName(tree, n))) return {};
+    if (RenameNew(store.LocalFd(), copy, store.LocalFd(), SpareName(tree, n))) return {};
     if (errno != EEXIST) return Fail(ErrnoError(errno, StrCat("cannot keep a spare of '", tree.Hex(), "'")));
   }
-  return RemoveTree(StrCat(store.Folder(), "/", copy));
+  return RemoveTree(StrCat(store.LocalFolder(), "/", copy));
 }
 
 void TrimSpares(const SnapshotStore& store) {
-  for (const ListedFile& boot : ListFolder(store.FolderFd(), "spare")) {
+  for (const ListedFile& boot : ListFolder(store.LocalFd(), "spare")) {
     const std::string folder = "spare/" + boot.name;
     if (folder != SpareFolder()) Discard(store, folder);
   }
-  const std::vector<ListedFile> spares = ListFolder(store.FolderFd(), SpareFolder());
+  const std::vector<ListedFile> spares = ListFolder(store.LocalFd(), SpareFolder());
   std::map<std::string, int64_t> newest;
   for (const ListedFile& spare : spares) {
     int64_t& time = newest[TreeOf(spare.name)];
@@ -93,7 +93,7 @@ void TrimSpares(const SnapshotStore& store) {
 }
 
 void DropSpares(const SnapshotStore& store, std::string_view tree_id) {
-  for (const ListedFile& spare : ListFolder(store.FolderFd(), SpareFolder())) {
+  for (const ListedFile& spare : ListFolder(store.LocalFd(), SpareFolder())) {
     if (TreeOf(spare.name) == tree_id) Discard(store, StrCat(SpareFolder(), "/", spare.name));
   }
 }

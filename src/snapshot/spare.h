@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The copies made ahead: spare/<boot>/<tree>-<n> in the store.
+// The copies made ahead: spare/<boot>/<tree>-<n> of the local folder.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ Result<bool> TakeSpare(const SnapshotStore& store, const Digest& tree, const std
 
 int CountSpares(const SnapshotStore& store, const Digest& tree);
 
-// Makes the complete copy `copy` (a path below the store's folder) a spare; removes it when there are enough.
+// Makes the complete copy `copy` (a path below the local folder) a spare; removes it when there are enough.
 Result<void> AddSpare(const SnapshotStore& store, const Digest& tree, const std::string& copy);
 
 // Removes the spares of all but the newest trees, and those of other boots.

@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "snapshot/file_io.h"
 #include "snapshot/folder_list.h"
-#include "snapshot/object_batch.h"
+#include "snapshot/repository/condemned_list.h"
+#include "snapshot/repository/object_keys.h"
+#include "stores/all_stores.h"
 #include "sys/random.h"
 #include "sys/spread_folders.h"
 
@@ -20,32 +21,40 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kLockPollMs = 2;
-
-// Makes `folder` and those above it that are missing.
-bool MakeFolders(const std::string& folder) {
-  if (mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return true;
-  const size_t slash = folder.rfind('/');
-  if (errno != ENOENT || slash == std::string::npos || slash == 0) return false;
-  return MakeFolders(folder.substr(0, slash)) && (mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST);
-}
+constexpr char kLocal[] = ".local";  // never part of a key, so that it is nothing to the repository
 
 const Clock* SystemClock() {
   static const PosixClock clock;
   return &clock;
 }
 
-std::string_view KindName(ObjectKind kind) {
-  return kind == ObjectKind::kTree ? "tree" : "object";
+Result<Fd> OpenLocal(const std::string& folder) {
+  const std::string local = StrCat(folder, "/", kLocal);
+  if (mkdir(local.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Fail(ErrnoError(errno, StrCat("cannot make '", local, "'")));
+  }
+  Fd fd(open(local.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return Fail(ErrnoError(errno, StrCat("cannot open '", local, "'")));
+  for (const char* name : {"captures", "spare", "tmp"}) {
+    if (mkdirat(fd.Get(), name, 0700) == 0) {
+      if (name == std::string_view("tmp")) SpreadFolders(fd.Get(), name);  // spares are made there
+    } else if (errno != EEXIST) {
+      return Fail(ErrnoError(errno, StrCat("cannot make '", local, "/", name, "'")));
+    }
+  }
+  return fd;
+}
+
+Result<Repository> OpenOrCreate(const std::shared_ptr<Store>& store) {
+  const Repository::Parts parts{.store = store, .clock = nullptr, .random = nullptr};
+  Result<Repository> opened = Repository::Open(parts);
+  if (opened || opened.error().code != ErrorCode::kNotFound) return opened;
+  Result<Repository> made = Repository::Create(parts);
+  if (made || made.error().code != ErrorCode::kConflict) return made;
+  return Repository::Open(parts);  // somebody was faster
 }
 
 }  // namespace
-
-std::string ObjectPath(ObjectKind kind, const Digest& id) {
-  std::string path = id.Hex();
-  path.insert(2, 1, '/');
-  path.insert(0, kind == ObjectKind::kTree ? "trees/" : "objects/");
-  return path;
-}
 
 std::string TemporaryName(std::string_view what) {
   KernelRandom random;
@@ -54,72 +63,57 @@ std::string TemporaryName(std::string_view what) {
   return StrCat("tmp/", what, "-", digits);
 }
 
+Result<Digest> ParseStoredId(std::string_view id, std::string_view what) {
+  const std::optional<Digest> digest = Digest::FromHex(id);
+  if (!digest) return Fail(ErrorCode::kUsage, StrCat("'", id, "' is no id of a stored ", what));
+  return *digest;
+}
+
 Result<SnapshotStore> SnapshotStore::Open(const std::string& folder, StoreOptions options) {
   if (options.clock == nullptr) options.clock = SystemClock();
-  Fd fd;
-  if (MakeFolders(folder)) fd = Fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return Fail(ErrnoError(errno, StrCat("cannot open the store '", folder, "'")));
-  bool changed = false;
-  for (const char* name : {"objects", "trees", "captures", "spare", "tmp"}) {
-    if (mkdirat(fd.Get(), name, 0700) == 0) {
-      changed = true;
-      if (name == std::string_view("tmp")) SpreadFolders(fd.Get(), name);  // spares are made there
-    } else if (errno != EEXIST) {
-      return Fail(ErrnoError(errno, StrCat("cannot make '", folder, "/", name, "'")));
-    }
+  std::shared_ptr<Store> objects = options.objects;
+  if (objects == nullptr) {
+    OC_TRY(opened, OpenStore(folder, true));
+    objects = std::move(opened);
   }
-  if (changed && options.durable) (void)fsync(fd.Get());
-  return SnapshotStore(folder, std::move(fd), options);
+  OC_TRY(local, OpenLocal(folder));
+  OC_TRY(repository, OpenOrCreate(objects));
+  return SnapshotStore(folder, std::move(local), std::make_shared<const Repository>(std::move(repository)),
+                       std::move(options));
+}
+
+std::string SnapshotStore::LocalFolder() const {
+  return StrCat(folder_, "/", kLocal);
 }
 
 Result<std::string> SnapshotStore::PutBlob(std::string_view bytes) const {
   OC_TRY(lock, LockShared());
-  ObjectBatch batch(*this);
-  OC_TRY(stored, batch.AddBytes(bytes, ObjectKind::kContent));
-  OC_TRY_VOID(batch.Commit());
-  if (!stored.is_new) Touch(ObjectKind::kContent, stored.id);
-  return stored.id.Hex();
+  const Digest id = Sha256Of(bytes);
+  const std::string key = BlobKey(id);
+  const Result<StoredObjectInfo> there = repository_->store().Stat(key);
+  if (there && there->size == static_cast<int64_t>(bytes.size())) {
+    Touch(key);
+  } else {
+    OC_TRY_VOID(repository_->store().Put(key, bytes));
+  }
+  return id.Hex();
 }
 
 Result<std::string> SnapshotStore::GetBlob(std::string_view id) const {
-  Result<std::string> bytes = Get(ObjectKind::kContent, id);
-  if (!bytes && bytes.error().code == ErrorCode::kCorrupt) {
-    DropDamaged(ObjectKind::kContent, *Digest::FromHex(id));
-  }
-  return bytes;
-}
-
-Result<std::vector<TreeEntry>> SnapshotStore::ReadTree(std::string_view id) const {
-  OC_TRY(text, Get(ObjectKind::kTree, id));
-  return DecodeTree(text, id);
-}
-
-Result<std::vector<TreeEntry>> SnapshotStore::ReadTreeOrDrop(std::string_view id) const {
-  Result<std::vector<TreeEntry>> entries = ReadTree(id);
-  if (!entries && entries.error().code == ErrorCode::kCorrupt) {
-    DropDamaged(ObjectKind::kTree, *Digest::FromHex(id));
-  }
-  return entries;
-}
-
-Result<std::string> SnapshotStore::Get(ObjectKind kind, std::string_view id) const {
-  const std::optional<Digest> digest = Digest::FromHex(id);
-  if (!digest) return Fail(ErrorCode::kUsage, StrCat("'", id, "' is no id of a stored ", KindName(kind)));
-  Result<std::string> bytes = ReadFileAt(fd_.Get(), ObjectPath(kind, *digest));
+  OC_TRY(digest, ParseStoredId(id, "environment"));
+  Result<std::string> bytes = repository_->store().Get(BlobKey(digest));
   if (!bytes && bytes.error().code == ErrorCode::kNotFound) {
-    return Fail(ErrorCode::kNotFound,
-                StrCat(KindName(kind), " '", id, "' is not in the store '", folder_, "'"));
+    return Fail(ErrorCode::kNotFound, StrCat("environment '", id, "' is not in the store '", folder_, "'"));
   }
-  if (bytes && Sha256Of(*bytes) != *digest) {
-    return Fail(ErrorCode::kCorrupt, StrCat(KindName(kind), " '", id, "' in the store '", folder_,
-                                            "' is damaged: its content has changed"));
-  }
-  return bytes;
+  if (!bytes || Sha256Of(*bytes) == digest) return bytes;
+  (void)repository_->store().Remove(BlobKey(digest));
+  return Fail(ErrorCode::kCorrupt, StrCat("environment '", id, "' in the store '", folder_,
+                                          "' is damaged: its content has changed"));
 }
 
 Result<Fd> SnapshotStore::Lock(bool exclusive) const {
-  Fd fd(openat(fd_.Get(), "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!fd) return Fail(ErrnoError(errno, StrCat("cannot open '", folder_, "/lock'")));
+  Fd fd(openat(local_.Get(), "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd) return Fail(ErrnoError(errno, StrCat("cannot open '", LocalFolder(), "/lock'")));
   const int how = (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB;
   for (int64_t waited = 0; flock(fd.Get(), how) != 0; waited += kLockPollMs) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
@@ -135,33 +129,27 @@ Result<Fd> SnapshotStore::Lock(bool exclusive) const {
   return fd;
 }
 
-bool SnapshotStore::Has(ObjectKind kind, const Digest& id, int64_t size) const {
-  struct stat status;
-  return fstatat(fd_.Get(), ObjectPath(kind, id).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-         S_ISREG(status.st_mode) && status.st_size == size;
+bool SnapshotStore::HasTree(const Digest& tree) const {
+  const Result<StoredObjectInfo> pin = repository_->store().Stat(CodeKey(tree));
+  return pin && pin->size > 0;
 }
 
-void SnapshotStore::Touch(ObjectKind kind, const Digest& id) const {
+void SnapshotStore::TouchTree(const Digest& tree) const {
+  Touch(CodeKey(tree));
+}
+
+// By the file itself: putting the object again would cost a disk's sync each time.
+void SnapshotStore::Touch(const std::string& key) const {
   const int64_t now = NowUs();
   const timespec time{now / 1'000'000, now % 1'000'000 * 1000};
   const timespec times[2] = {time, time};
-  (void)utimensat(fd_.Get(), ObjectPath(kind, id).c_str(), times, AT_SYMLINK_NOFOLLOW);
+  (void)utimensat(AT_FDCWD, StrCat(folder_, "/", key).c_str(), times, AT_SYMLINK_NOFOLLOW);
 }
 
-void SnapshotStore::DropDamaged(ObjectKind kind, const Digest& id) const {
-  const std::string path = ObjectPath(kind, id);
-  const Fd fd(openat(fd_.Get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat read;
-  struct stat named;
-  int64_t bytes = 0;
-  const std::optional<Digest> now = fd ? HashToEnd(fd.Get(), &bytes) : std::nullopt;
-  // Only what was read just now: another may have put the right bytes in its place meanwhile.
-  if (now && *now != id && fstat(fd.Get(), &read) == 0 &&
-      fstatat(fd_.Get(), path.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && read.st_ino == named.st_ino) {
-    (void)unlinkat(fd_.Get(), path.c_str(), 0);
-  }
-  for (const ListedFile& file : ListFolder(fd_.Get(), "captures")) {
-    (void)unlinkat(fd_.Get(), StrCat("captures/", file.name).c_str(), 0);
+void SnapshotStore::DropDamaged(const std::vector<Digest>& packs) const {
+  for (const Digest& pack : packs) (void)CondemnDamagedPack(*repository_, pack);
+  for (const ListedFile& file : ListFolder(local_.Get(), "captures")) {
+    (void)unlinkat(local_.Get(), StrCat("captures/", file.name).c_str(), 0);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/store.h"
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -9,10 +10,15 @@
 #include <thread>
 #include <unistd.h>
 
+#include "snapshot/backup/backup.h"
 #include "snapshot/capture.h"
 #include "snapshot/materialise.h"
-#include "snapshot/object_batch.h"
+#include "snapshot/repository/chunk_writer.h"
+#include "snapshot/repository/testing/sample_repository.h"
+#include "snapshot/repository/upkeep.h"
 #include "snapshot/testing/sample_folder.h"
+#include "stores/all_stores.h"
+#include "stores/testing/fault_store.h"
 
 namespace overcap {
 namespace {
@@ -33,22 +39,33 @@ size_t FilesBelow(const std::string& folder) {
   return count;
 }
 
+std::string BlobFile(const SnapshotStore& store, const std::string& id) {
+  return store.Folder() + "/blobs/" + id;
+}
+
+// "" when all of the tree can be read and is what was stored.
+std::string DamageOf(const SnapshotStore& store, const std::string& tree) {
+  const TempFolder copies;
+  const Result<MaterialiseReport> copied = Materialise(store, tree, copies / "copy", {.use_spare = false});
+  return copied ? "" : copied.error().message;
+}
+
 TEST(SnapshotStore, GivesBackTheBytesOfABlob) {
   const TempFolder temp;
-  const Result<SnapshotStore> store = SnapshotStore::Open(temp / "root/store");  // durable: the real thing
+  const Result<SnapshotStore> store = SnapshotStore::Open(temp / "root/store");
   ASSERT_TRUE(store) << store.error().message;
   const std::string bytes("A=1\0B=\xff\n", 9);
   const Result<std::string> id = store->PutBlob(bytes);
   ASSERT_TRUE(id) << id.error().message;
   EXPECT_EQ(*id, Sha256Of(bytes).Hex());
   EXPECT_EQ(store->GetBlob(*id), bytes);
-  EXPECT_EQ(FilesBelow(temp / "root/store/tmp"), 0u);
+  EXPECT_EQ(FilesBelow(temp / "root/store/.local/tmp"), 0u);
 }
 
 TEST(SnapshotStore, KeepsEverythingPrivate) {
   const TempFolder temp;
   const SnapshotStore store = OpenTestStore(temp);
-  const std::string file = StoredFile(store, ObjectKind::kContent, *store.PutBlob("secret"));
+  const std::string file = BlobFile(store, *store.PutBlob("secret"));
   EXPECT_EQ(ModeOf(file), 0600u);
   EXPECT_EQ(ModeOf(fs::path(file).parent_path()), 0700u);
   EXPECT_EQ(ModeOf(store.Folder()), 0700u);
@@ -57,7 +74,7 @@ TEST(SnapshotStore, KeepsEverythingPrivate) {
 TEST(SnapshotStore, WritesNothingForBytesThatItHas) {
   const TempFolder temp;
   const SnapshotStore store = OpenTestStore(temp);
-  const std::string file = StoredFile(store, ObjectKind::kContent, *store.PutBlob("same"));
+  const std::string file = BlobFile(store, *store.PutBlob("same"));
   struct stat before;
   struct stat after;
   ASSERT_EQ(lstat(file.c_str(), &before), 0);
@@ -70,7 +87,7 @@ TEST(SnapshotStore, ReplacesAnObjectOfTheWrongSize) {
   const TempFolder temp;
   const SnapshotStore store = OpenTestStore(temp);
   const std::string id = *store.PutBlob("whole");
-  ASSERT_EQ(truncate(StoredFile(store, ObjectKind::kContent, id).c_str(), 2), 0);
+  ASSERT_EQ(truncate(BlobFile(store, id).c_str(), 2), 0);
   ASSERT_TRUE(store.PutBlob("whole"));
   EXPECT_EQ(store.GetBlob(id), "whole");
 }
@@ -81,41 +98,13 @@ TEST(SnapshotStore, SaysWhichBlobIsMissingOrDamaged) {
   EXPECT_EQ(store.GetBlob("nonsense").error().code, ErrorCode::kUsage);
   EXPECT_EQ(store.GetBlob(Sha256Of("never stored").Hex()).error().code, ErrorCode::kNotFound);
   const std::string id = *store.PutBlob("right");
-  std::ofstream(StoredFile(store, ObjectKind::kContent, id)) << "wrong";
+  std::ofstream(BlobFile(store, id)) << "wrong";
   const Result<std::string> blob = store.GetBlob(id);
   ASSERT_FALSE(blob);
   EXPECT_EQ(blob.error().code, ErrorCode::kCorrupt);
   EXPECT_NE(blob.error().message.find(id), std::string::npos);
   ASSERT_TRUE(store.PutBlob("right"));
   EXPECT_EQ(store.GetBlob(id), "right") << "stored again";
-}
-
-TEST(ObjectBatch, LeavesNothingWhenItIsNotCommitted) {
-  const TempFolder temp;
-  const SnapshotStore store = OpenTestStore(temp);
-  {
-    ObjectBatch batch(store);
-    ASSERT_TRUE(batch.AddBytes("x", ObjectKind::kContent));
-    EXPECT_EQ(FilesBelow(store.Folder() + "/tmp"), 1u);
-  }
-  EXPECT_EQ(FilesBelow(store.Folder() + "/tmp"), 0u);
-  EXPECT_EQ(FilesBelow(store.Folder() + "/objects"), 0u);
-}
-
-TEST(ObjectBatch, StoresTheSameBytesOnceFromManyThreads) {
-  const TempFolder temp;
-  const SnapshotStore store = OpenTestStore(temp);
-  ObjectBatch batch(store);
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&] {
-      for (int i = 0; i < 50; ++i) EXPECT_TRUE(batch.AddBytes(std::to_string(i % 10), ObjectKind::kContent));
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  ASSERT_TRUE(batch.Commit());
-  EXPECT_EQ(FilesBelow(store.Folder() + "/objects"), 10u);
-  EXPECT_EQ(FilesBelow(store.Folder() + "/tmp"), 0u);
 }
 
 // A store with two captured folders that share a file, and a blob.
@@ -140,49 +129,52 @@ class CollectTest : public testing::Test {
 TEST_F(CollectTest, RemovesExactlyWhatNoLiveTreeNeeds) {
   const Result<CollectReport> report = store_.Collect({one_}, {}, 0);
   ASSERT_TRUE(report) << report.error().message;
-  EXPECT_EQ(report->removed, 3);  // tree two, its own file, the blob
-  EXPECT_EQ(report->kept, 3);
-  EXPECT_TRUE(store_.Verify(one_)->damage.empty());
-  EXPECT_EQ(store_.ReadTree(two_).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(report->removed, 4) << "the tree of two, its two packs, the blob";
+  EXPECT_EQ(report->kept, 3) << "the tree of one and its two packs";
+  EXPECT_EQ(DamageOf(store_, one_), "");
+  EXPECT_EQ(Materialise(store_, two_, temp_ / "copy").error().code, ErrorCode::kNotFound);
   EXPECT_EQ(store_.GetBlob(blob_).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(FilesBelow(store_.LocalFolder() + "/captures"), 1u);
 }
 
 TEST_F(CollectTest, KeepsWhatIsYoungerThanTheMinimumAge) {
   EXPECT_EQ(store_.Collect({}, {}, 2 * kHourUs)->removed, 0);
 }
 
-TEST_F(CollectTest, KeepsTheOldObjectsOfATreeThatWasUsedAgain) {
+TEST_F(CollectTest, KeepsTheOldPacksOfATreeThatWasUsedAgain) {
   clock_.SetOffset(5 * kHourUs);
   ASSERT_EQ(Capture(store_, temp_ / "one")->tree_id, one_);  // stores nothing, but is about to get a job
   const Result<CollectReport> report = store_.Collect({}, {blob_}, kHourUs);
-  EXPECT_EQ(report->removed, 2);
-  EXPECT_TRUE(store_.Verify(one_)->damage.empty());
+  EXPECT_EQ(report->removed, 3);
+  EXPECT_EQ(DamageOf(store_, one_), "");
   EXPECT_TRUE(store_.GetBlob(blob_));
 }
 
 TEST_F(CollectTest, MakesTheNextCaptureStoreAgainWhatItRemoved) {
-  ASSERT_EQ(store_.Collect({}, {}, 0)->removed, 6);
+  ASSERT_EQ(store_.Collect({}, {}, 0)->removed, 7);
   const Result<CaptureReport> again = Capture(store_, temp_ / "one");
   EXPECT_EQ(again->tree_id, one_);
   EXPECT_EQ(again->new_files, 2);
-  EXPECT_TRUE(store_.Verify(one_)->damage.empty());
+  EXPECT_EQ(DamageOf(store_, one_), "");
 }
 
 TEST_F(CollectTest, RemovesWhatCrashesLeftBehind) {
-  PutFile(store_.Folder() + "/tmp/object-1", "half");
-  PutFile(store_.Folder() + "/tmp/spare-1/x/y", "half");
-  PutFile(store_.Folder() + "/spare/another-boot/x-0/y", "unsynced");
+  PutFile(store_.LocalFolder() + "/tmp/index-1", "half");
+  PutFile(store_.LocalFolder() + "/tmp/spare-1/x/y", "half");
+  PutFile(store_.LocalFolder() + "/spare/another-boot/x-0/y", "unsynced");
   ASSERT_TRUE(store_.Collect({one_, two_}, {blob_}, 0));
-  EXPECT_TRUE(fs::is_empty(store_.Folder() + "/tmp"));
-  EXPECT_TRUE(fs::is_empty(store_.Folder() + "/spare"));
+  EXPECT_TRUE(fs::is_empty(store_.LocalFolder() + "/tmp"));
+  EXPECT_TRUE(fs::is_empty(store_.LocalFolder() + "/spare"));
 }
 
 TEST_F(CollectTest, RefusesToGuessWhatADamagedLiveTreeNeeds) {
-  std::ofstream(StoredFile(store_, ObjectKind::kTree, one_)) << "garbage";
+  for (const std::string& key : KeysOf(store_.repository().store(), "packs/")) {
+    fs::resize_file(store_.Folder() + "/" + key, 100);
+  }
   const Result<CollectReport> report = store_.Collect({one_}, {}, 0);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::kCorrupt);
-  EXPECT_TRUE(store_.GetBlob(blob_)) << "nothing may be removed";
+  EXPECT_EQ(KeysOf(store_.repository().store(), "packs/").size(), 4u) << "no pack may be removed";
 }
 
 TEST_F(CollectTest, NamesLiveTreesThatAreGone) {
@@ -197,24 +189,129 @@ TEST_F(CollectTest, WaitsForCapturesOnlySoLong) {
   EXPECT_TRUE(store_.PutBlob("captures do not hinder each other"));
 }
 
-TEST_F(CollectTest, UsageCountsWhatIsThere) {
-  ASSERT_TRUE(PrepareSpare(store_, one_));
-  const Result<StoreUsage> usage = store_.Usage();
-  EXPECT_EQ(usage->objects, 4);
-  EXPECT_EQ(usage->object_bytes, 6 + 11 + 11 + 11);
-  EXPECT_EQ(usage->trees, 2);
-  EXPECT_EQ(usage->spares, 1);
+BackupRequest BackupOf(const std::string& folder) {
+  BackupRequest request;
+  request.folder = folder;
+  request.workspace = "work";
+  return request;
 }
 
-TEST_F(CollectTest, VerifyNamesPathAndObjectOfWhatChanged) {
-  const std::string id = Sha256Of("shared").Hex();
-  std::ofstream(StoredFile(store_, ObjectKind::kContent, id)) << "SHARED";
-  const Result<VerifyReport> report = store_.Verify(two_);
-  ASSERT_TRUE(report);
-  EXPECT_EQ(report->damage, std::vector<std::string>{"'shared': object '" + id + "' has another content"});
-  fs::remove(StoredFile(store_, ObjectKind::kContent, id));
-  EXPECT_EQ(store_.Verify(two_)->damage,
-            std::vector<std::string>{"'shared': object '" + id + "' is missing or cannot be read"});
+TEST_F(CollectTest, CodeAndWorkspacesShareChunksAndKeepThemForEachOther) {
+  PutFile(temp_ / "one/large", NoiseBytes(1, 1'000'000));
+  const Result<CaptureReport> code = Capture(store_, temp_ / "one");
+  const Result<BackupReport> backup = Backup(store_.repository(), BackupOf(temp_ / "one"));
+  ASSERT_TRUE(backup) << backup.error().message;
+  EXPECT_LT(backup->new_bytes, 10'000) << "its pages alone are new";
+  ASSERT_TRUE(store_.Collect({}, {}, 0)) << "the code goes, the snapshot stays";
+  const Result<CaptureReport> again = Capture(store_, temp_ / "one");
+  EXPECT_EQ(again->tree_id, code->tree_id);
+  EXPECT_EQ(again->new_files, 0);
+  ASSERT_TRUE(store_.repository().Forget(*backup->snapshot));
+  ASSERT_TRUE(Prune(store_.repository(), {})) << "of workspaces alone: it knows of code all the same";
+  EXPECT_EQ(DamageOf(store_, code->tree_id), "");
+}
+
+// A backup that began before the collection relies on packs that the collection would remove.
+TEST_F(CollectTest, LeavesPacksThatABackupMayRelyOnForTheNextTime) {
+  Result<std::unique_ptr<ChunkWriter>> backup = ChunkWriter::Start(store_.repository());
+  ASSERT_TRUE(backup);
+  const auto added = [&] { return (*backup)->NewLane()->Add(ChunkKind::kData, "only in one"); }();
+  ASSERT_TRUE(added);
+  EXPECT_FALSE(added->is_new);
+  const Result<CollectReport> report = store_.Collect({two_}, {blob_}, 0);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->removed, 1) << "the tree of one";
+  EXPECT_GT(report->waiting, 0);
+  EXPECT_TRUE((*backup)->Has(Sha256Of("only in one")).value_or(false));
+  backup->reset();
+  const Result<CollectReport> next = store_.Collect({two_}, {blob_}, 0);
+  EXPECT_EQ(next->waiting, 0);
+  EXPECT_GT(next->removed, 0);
+  EXPECT_EQ(DamageOf(store_, two_), "");
+}
+
+// What a capture has taken over from an earlier one must not go while it stores the rest.
+TEST_F(CollectTest, GoesOnBesideCapturesAndBackups) {
+  std::atomic<bool> stop = false;
+  std::thread collector([&] {
+    while (!stop) {
+      const Result<CollectReport> report = store_.Collect({one_, two_}, {blob_}, 0);
+      EXPECT_TRUE(report || report.error().code == ErrorCode::kUnavailable) << report.error().message;
+    }
+  });
+  for (int i = 0; i < 15; ++i) {
+    PutFile(temp_ / "three/same", "same");
+    PutFile(temp_ / "three/other", std::to_string(i));
+    const Result<Fd> lock = store_.LockShared();  // as a submit that has no job yet
+    if (!lock) continue;
+    const Result<CaptureReport> report = Capture(store_, temp_ / "three");
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(DamageOf(store_, report->tree_id), "");
+    const Result<BackupReport> backup = Backup(store_.repository(), BackupOf(temp_ / "three"));
+    EXPECT_TRUE(backup || backup.error().code == ErrorCode::kConflict) << backup.error().message;
+  }
+  stop = true;
+  collector.join();
+  EXPECT_EQ(DamageOf(store_, one_), "");
+  EXPECT_EQ(DamageOf(store_, two_), "");
+}
+
+// Kill -9 at every change of the repository: earlier code is whole, the same capture works the next time, and
+// what was left behind can be collected.
+TEST_F(CollectTest, SurvivesDeathAtEveryWriteOfACapture) {
+  PutFile(temp_ / "more/a", "a");
+  PutFile(temp_ / "more/shared", "shared");
+  const std::shared_ptr<Store> disk = *OpenStore(store_.Folder(), false);
+  bool died = true;
+  for (int64_t n = 1; died; ++n) {
+    died = false;
+    for (const StoreDeath when : {StoreDeath::kBefore, StoreDeath::kAfter}) {
+      auto faulty = std::make_shared<FaultStore>(disk);
+      {
+        const Result<SnapshotStore> store = SnapshotStore::Open(
+            store_.Folder(), {.clock = &clock_, .lock_timeout_ms = 100, .objects = faulty});
+        ASSERT_TRUE(store);
+        faulty->DieAt(n, when);
+        (void)Capture(*store, temp_ / "more");
+      }
+      died = died || faulty->dead();
+      EXPECT_EQ(DamageOf(store_, one_), "") << n;
+      const Result<CaptureReport> next = Capture(store_, temp_ / "more");
+      ASSERT_TRUE(next) << n << ": " << next.error().message;
+      EXPECT_EQ(DamageOf(store_, next->tree_id), "") << n;
+      for (const std::string& left : KeysOf(*disk, "writers/")) ASSERT_TRUE(disk->Remove(left));
+      ASSERT_TRUE(store_.Collect({one_, two_}, {blob_}, 0));
+      EXPECT_EQ(KeysOf(*disk, "code/").size(), 2u);
+      EXPECT_EQ(KeysOf(*disk, "condemned/").size(), 0u);
+    }
+  }
+}
+
+TEST_F(CollectTest, SurvivesDeathAtEveryWriteOfACollection) {
+  const std::shared_ptr<Store> disk = *OpenStore(store_.Folder(), false);
+  bool died = true;
+  for (int64_t n = 1; died; ++n) {
+    died = false;
+    for (const StoreDeath when : {StoreDeath::kBefore, StoreDeath::kAfter}) {
+      ASSERT_EQ(Capture(store_, temp_ / "two")->tree_id, two_);
+      auto faulty = std::make_shared<FaultStore>(disk);
+      {
+        const Result<SnapshotStore> store = SnapshotStore::Open(
+            store_.Folder(), {.clock = &clock_, .lock_timeout_ms = 100, .objects = faulty});
+        ASSERT_TRUE(store);
+        faulty->DieAt(n, when);
+        (void)store->Collect({one_}, {}, 0);
+      }
+      died = died || faulty->dead();
+      for (const std::string& left : KeysOf(*disk, "writers/")) ASSERT_TRUE(disk->Remove(left));
+      EXPECT_EQ(DamageOf(store_, one_), "") << n;
+      ASSERT_EQ(Capture(store_, temp_ / "two")->tree_id, two_) << n;
+      EXPECT_EQ(DamageOf(store_, two_), "") << n;
+      ASSERT_TRUE(store_.Collect({one_}, {}, 0));
+      EXPECT_EQ(KeysOf(*disk, "packs/").size(), 2u);
+      EXPECT_EQ(KeysOf(*disk, "condemned/").size(), 0u);
+    }
+  }
 }
 
 // A file system of 1 MiB.
@@ -242,7 +339,7 @@ TEST(FullDisk, IsAClearErrorAndLeavesNothingBehind) {
   ASSERT_TRUE(store);
   PutFile(temp / "big/small", "fits");
   const std::string fits = Capture(*store, temp / "big")->tree_id;
-  PutFile(temp / "big/huge", std::string(3 << 20, 'x'));
+  PutFile(temp / "big/huge", NoiseBytes(1, 3 << 20));
   for (int i = 0; i < 200; ++i)
     PutFile(temp / ("big/" + std::to_string(i)), std::string(8000, 'a') + std::to_string(i));
   const Result<CaptureReport> report = Capture(*store, temp / "big");
@@ -250,8 +347,8 @@ TEST(FullDisk, IsAClearErrorAndLeavesNothingBehind) {
   EXPECT_EQ(report.error().code, ErrorCode::kUnavailable);
   EXPECT_NE(report.error().message.find("No space left"), std::string::npos) << report.error().message;
   EXPECT_NE(report.error().hint, "");
-  EXPECT_EQ(FilesBelow(store->Folder() + "/tmp"), 0u);
-  EXPECT_TRUE(store->Verify(fits)->damage.empty());
+  EXPECT_EQ(FilesBelow(store->LocalFolder() + "/tmp"), 0u);
+  EXPECT_EQ(DamageOf(*store, fits), "");
 }
 
 TEST(FullDisk, MaterialiseFailsWithoutATrace) {

@@ -6,9 +6,11 @@
 #include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
+#include <iterator>
 
 #include "base/text.h"
 #include "snapshot/file_io.h"
+#include "snapshot/parallel.h"
 #include "sys/fd.h"
 
 namespace overcap {
@@ -37,10 +39,27 @@ tl::unexpected<Error> Unreadable(int error_number, const std::string& path) {
   return Fail(std::move(error));
 }
 
+constexpr int kSplitDepth = 2;  // folders so deep are walked by several threads, each by one
+
+// A folder that is walked by itself.
+struct Branch {
+  std::string path;
+  IgnoreStack ignore;
+  size_t place = 0;  // how many entries stand before it
+};
+
 // One walk. `path_` is the folder at hand with '/' at its end, or "".
 class Walker {
  public:
-  Walker(IgnoreStack ignore, const std::string& skip) : ignore_(std::move(ignore)), skip_(skip) {}
+  // `branches` is where folders go that are walked later; nullptr: none does.
+  Walker(IgnoreStack ignore, const std::string& skip, std::vector<Branch>* branches)
+      : ignore_(std::move(ignore)), skip_(skip), branches_(branches) {}
+
+  // Below the folder itself, which is added too.
+  Result<void> Walk(int root_fd, const std::string& path) {
+    path_ = path;
+    return SubFolder(root_fd, path);
+  }
 
   Result<void> Folder(int fd) {
     OC_TRY(names, List(fd));
@@ -112,11 +131,18 @@ class Walker {
   }
 
   Result<void> SubFolder(int parent_fd, const std::string& name) {
+    if (branches_ != nullptr && depth_ + 1 == kSplitDepth) {
+      branches_->push_back({path_, ignore_, result_.entries.size()});
+      return {};
+    }
     const Fd fd(openat(parent_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!fd) return Gone(errno);
     Add(EntryKind::kFolder, {});
     path_.push_back('/');
-    return Folder(fd.Get());
+    ++depth_;
+    Result<void> walked = Folder(fd.Get());
+    --depth_;
+    return walked;
   }
 
   void Add(EntryKind kind, const FileStamp& stamp) { result_.entries.push_back({path_, kind, stamp}); }
@@ -136,10 +162,34 @@ class Walker {
 
   IgnoreStack ignore_;
   const std::string& skip_;
+  std::vector<Branch>* const branches_;
   std::string path_;
+  int depth_ = 0;
   WalkResult result_;
   alignas(dirent64) std::array<char, 32768> buffer_;
 };
+
+// The branches in their places.
+WalkResult Put(WalkResult top, const std::vector<Branch>& branches, std::vector<WalkResult> found) {
+  if (branches.empty()) return top;
+  WalkResult all;
+  all.notes = std::move(top.notes);
+  const auto from = std::make_move_iterator(top.entries.begin());
+  size_t taken = 0;
+  const auto take_to = [&](size_t end) {
+    all.entries.insert(all.entries.end(), from + static_cast<ptrdiff_t>(taken),
+                       from + static_cast<ptrdiff_t>(end));
+    taken = end;
+  };
+  for (size_t i = 0; i < branches.size(); ++i) {
+    take_to(branches[i].place);
+    std::move(found[i].entries.begin(), found[i].entries.end(), std::back_inserter(all.entries));
+    std::move(found[i].notes.begin(), found[i].notes.end(), std::back_inserter(all.notes));
+  }
+  take_to(top.entries.size());
+  if (all.notes.size() > kMaxNotes) all.notes.resize(kMaxNotes);
+  return all;
+}
 
 }  // namespace
 
@@ -149,9 +199,18 @@ FileStamp FileStamp::Of(const struct stat& status) {
 }
 
 Result<WalkResult> Walk(int folder_fd, IgnoreStack ignore, const std::string& skip) {
-  Walker walker(std::move(ignore), skip);
-  OC_TRY_VOID(walker.Folder(folder_fd));
-  return walker.Take();
+  std::vector<Branch> branches;
+  Walker top(std::move(ignore), skip, &branches);
+  OC_TRY_VOID(top.Folder(folder_fd));
+  std::vector<WalkResult> found(branches.size());
+  const auto walk = [&](size_t i) -> Result<void> {
+    Walker walker(branches[i].ignore, skip, nullptr);
+    OC_TRY_VOID(walker.Walk(folder_fd, branches[i].path));
+    found[i] = walker.Take();
+    return {};
+  };
+  OC_TRY_VOID(ParallelFor(branches.size(), walk, {.items_per_thread = 4, .run = 1}));
+  return Put(top.Take(), branches, std::move(found));
 }
 
 }  // namespace overcap

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "snapshot/code_entry.h"
 #include "snapshot/ignore.h"
-#include "snapshot/tree.h"
 
 namespace overcap {
 

@@ -228,7 +228,7 @@ class Story(WorkspaceRig):
         self.ws("forget", "latest~1")
         self.assertEqual(self.snapshots(), ids[4:])
         gc = self.ok("gc", "--json").json()
-        self.assertGreater(gc["repositories"][0]["removed_bytes"], 1_000_000)
+        self.assertGreater(gc["object_bytes"], 1_000_000)
         self.assertTrue(self.done("verify", "--read-data")["sound"])
         self.ok("workspace", "restore", "latest", "--to", str(self.disk / "copy"), cwd=self.folder)
         self.assertEqual((self.disk / "copy/big.bin").read_bytes(), (self.folder / "big.bin").read_bytes())
@@ -240,7 +240,7 @@ class Story(WorkspaceRig):
         self.ws("backup")
         self.write("fine.bin", os.urandom(3_000_000), base=self.folder)
         self.ws("backup")
-        packs = sorted((self.home / "repository/packs").rglob("??*/*"), key=lambda path: path.stat().st_mtime_ns)
+        packs = sorted((self.home / "store/packs").rglob("??*/*"), key=lambda path: path.stat().st_mtime_ns)
         first = next(pack for pack in packs if pack.stat().st_size > 1_000_000)
         with open(first, "r+b") as f:
             f.seek(500_000)
@@ -325,7 +325,7 @@ class BadInput(WorkspaceRig):
     def nothing_was_made(self):
         self.assertEqual(list(self.disk.iterdir()), [])
         self.assertEqual(self.ok("workspace", "list", "--json").json(), [])
-        self.assertFalse((self.home / "repository").exists())
+        self.assertFalse((self.home / "store").exists())
 
     def test_a_disk_that_is_not_there_is_said_with_folders_that_would_do(self):
         if os.path.exists("/scratch"):
@@ -388,7 +388,7 @@ class BadInput(WorkspaceRig):
 
     def test_formats_of_a_newer_overcap_are_said_so(self):
         self.create()
-        for path in (self.home / "repository/config", self.home / "workspaces/work/workspace.json",
+        for path in (self.home / "store/config", self.home / "workspaces/work/workspace.json",
                      self.folder / ".overcap/workspace.json"):
             text = path.read_text()
             body, check, _ = text.partition(',"check":"')
@@ -471,11 +471,11 @@ class Unreadable(WorkspaceRig):
     def test_a_store_that_cannot_be_written_is_said_in_one_line(self):
         self.create()
         self.give(self.write("a.txt", "1", base=self.folder), 0o644)
-        closed = [path for path in (self.home / "repository").rglob("*") if path.is_dir()] + [self.home / "repository"]
+        closed = [path for path in (self.home / "store").rglob("*") if path.is_dir()] + [self.home / "store"]
         modes = {path: self.mode_of(path) for path in closed}
         for path in closed:
             path.chmod(0o500)
-        done = self.refused("workspace", "backup", cwd=self.folder, status=4, says="repository")
+        done = self.refused("workspace", "backup", cwd=self.folder, status=4, says="store")
         self.assertLessEqual(len(done.err.strip().splitlines()), 2)
         for path, mode in modes.items():
             path.chmod(mode)

@@ -125,13 +125,13 @@ class Trouble(AutoRig):
         pid = self.auto("--on-change", "--settle", "1s")["pid"]
         self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
         away = self.home / "away"
-        os.rename(self.home / "repository", away)
+        os.rename(self.home / "store", away)
         self.write("a", "1\n", base=self.folder)
         state = self.until_state("it to fail", lambda s: s["failures"] >= 1)
         self.assertEqual((state["doing"], state["work"]), ("paused", "newer"))
         self.assertTrue(state["error"])
         self.assertIn("older than the work", self.ok("workspace", "auto", "work", "--status").out)
-        os.rename(away, self.home / "repository")
+        os.rename(away, self.home / "store")
         os.kill(pid, signal.SIGUSR1)  # else it would try again by itself, a little later
         self.until(lambda: self.newest("a") == "1\n", "the backup")
         self.until_state("the failure to be forgotten", lambda s: s["failures"] == 0 and s["work"] == "saved")
@@ -141,7 +141,7 @@ class Trouble(AutoRig):
     def test_without_a_store_it_ends_and_says_what_is_not_saved(self):
         self.auto("--every", "1h")
         self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
-        os.rename(self.home / "repository", self.home / "away")
+        os.rename(self.home / "store", self.home / "away")
         self.refused("workspace", "auto", "work", "--stop", status=5, says="could not save", deadline=90)
         self.assertIn("older than the work", self.log_text())
 

@@ -142,7 +142,7 @@ class Export(TarRig):
         self.refused("workspace", "export", "--name", "work", "--tar", str(self.root / "a.zip"), status=2, says=".tar.lz4")
         self.refused("workspace", "export", "nosuch", "--name", "work", "--tar", str(self.root / "b.tar"), status=3)
         self.refused("workspace", "export", "--name", "work", "--tar", str(self.root / "no/b.tar"), status=3)
-        for pack in (self.home / "repository/packs").rglob("*"):
+        for pack in (self.home / "store/packs").rglob("*"):
             if pack.is_file():
                 damaged = bytearray(pack.read_bytes())
                 damaged[len(damaged) // 3] ^= 16
@@ -233,7 +233,7 @@ class BadTars(TarRig):
                             says=says)
         self.assertEqual(len(done.err.strip().splitlines()), 2 if "hint:" in done.err else 1, str(done))
         self.assertEqual(self.ok("workspace", "list", "--json").json(), [])
-        snapshots = self.home / "repository/snapshots"
+        snapshots = self.home / "store/snapshots"
         self.assertEqual([p for p in snapshots.rglob("*") if p.is_file()] if snapshots.exists() else [], [])
 
     def tar(self, *entries):

@@ -37,7 +37,7 @@ std::string AgentWorld::Attempt() const {
 void AgentWorld::SetEnvironment(const std::vector<std::string>& entries) {
   std::string blob = StrCat("DIR=", Root(), '\0', "PATH=/usr/bin:/bin", '\0');
   for (const std::string& entry : entries) blob += entry + '\0';
-  auto store = SnapshotStore::Open(options.store_dir, {.durable = false});
+  auto store = SnapshotStore::Open(options.store_dir);
   if (!store) return;
   if (auto id = store->PutBlob(blob)) spec.environment = *id;
 }

@@ -90,7 +90,9 @@ void PrintText(Output& out, const GcReport& report, const OldLaunches& launches,
   out.Line(StrCat("removed ", CountOf(static_cast<int64_t>(report.jobs.size()), "job"), ", ",
                   FormatBytes(report.job_bytes), "; ", CountOf(report.store.removed, "object"),
                   " of the store, ", FormatBytes(report.store.removed_bytes)));
-  out.Line(StrCat("kept ", CountOf(report.store.kept, "object"), ", ", FormatBytes(report.store.kept_bytes)));
+  out.Line(
+      StrCat("kept ", CountOf(report.store.kept, "object"), ", ", FormatBytes(report.store.kept_bytes),
+             report.store.waiting > 0 ? "; more goes when the captures and backups that run are done" : ""));
 }
 
 Result<int> Run(World& world, const Args& args) {
@@ -101,7 +103,8 @@ Result<int> Run(World& world, const Args& args) {
   OC_TRY(report, CollectGarbage(*cluster, folder + "/store", request, world.clock()));
   OC_TRY(launches, RemoveOldLaunches(world.root(), request.age_seconds, request.dry_run, world.clock()));
   OC_TRY(workspaces, WorkspacesOf(world));
-  const Repositories repositories = CollectRepositories(workspaces, request.dry_run);
+  const std::string done = request.dry_run ? "" : folder + "/store";
+  const Repositories repositories = CollectRepositories(workspaces, done, request.dry_run);
   if (world.out().json()) {
     PrintJson(world.out(), report, launches, repositories, request.dry_run);
   } else {

@@ -7,7 +7,7 @@
 #include "snapshot/backup/cached_contents.h"
 #include "snapshot/backup/tree_order.h"
 #include "snapshot/backup/write_tree.h"
-#include "snapshot/tree.h"
+#include "snapshot/path_order.h"
 
 namespace overcap {
 namespace {

@@ -11,8 +11,8 @@
 #include "snapshot/backup/long_path.h"
 #include "snapshot/backup/tree_order.h"
 #include "snapshot/backup/xattrs.h"
+#include "snapshot/path_order.h"
 #include "snapshot/testing/sample_folder.h"
-#include "snapshot/tree.h"
 #include "sys/testing/temp_folder.h"
 
 namespace overcap {

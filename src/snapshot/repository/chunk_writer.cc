@@ -118,29 +118,43 @@ Result<void> CheckAnew(const Repository& repository, WriterPresence* presence, c
 
 }  // namespace
 
-Result<NamedSnapshot> ChunkWriter::Commit(SnapshotRecord record) {
+Result<void> ChunkWriter::Publish(const Digest& tree, const std::function<Result<void>()>& put,
+                                  const std::function<Result<void>()>& take_back) {
   State& state = *state_;
   if (!state.presence) return Fail(ErrorCode::kInternal, "a prune makes no snapshots");
-  OC_TRY(totals, Finish());
-  record.new_bytes = totals.new_bytes;
-  record.stored_bytes = totals.stored_bytes;
   OC_TRY(there, state.presence->StillThere());
   if (!there) {
-    OC_TRY_VOID(CheckAnew(state.repository, state.presence.get(), record.tree));
+    OC_TRY_VOID(CheckAnew(state.repository, state.presence.get(), tree));
   } else if (!state.not_relied_on.empty()) {
     OC_TRY(index, state.Index());
     OC_TRY_VOID(CheckTreeIsKept(
-        record.tree, [&](const Digest& id) { return GetMeta(id); },
+        tree, [&](const Digest& id) { return GetMeta(id); },
         [&](const Digest& id) { return index->HasForWriters(id) || state.claims.Has(id); }));
   }
-  OC_TRY(snapshot, state.repository.PutSnapshot(record));
+  OC_TRY_VOID(put());
   const Result<bool> still = state.presence->StillThere();
-  if (still && *still) return snapshot;
-  // Given up in the last moment, or so it may be: the prune perhaps did not see the snapshot.
-  Result<void> kept = CheckAnew(state.repository, state.presence.get(), record.tree);
-  if (kept) return snapshot;
-  OC_TRY_VOID(state.repository.Forget(snapshot));
-  return Fail(std::move(kept).error());
+  if (still && *still) return {};
+  // Given up in the last moment, or so it may be: the prune perhaps did not see what was put.
+  Result<void> kept = CheckAnew(state.repository, state.presence.get(), tree);
+  if (kept) return {};
+  OC_TRY_VOID(take_back());
+  return kept;
+}
+
+Result<NamedSnapshot> ChunkWriter::Commit(SnapshotRecord record) {
+  OC_TRY(totals, Finish());
+  record.new_bytes = totals.new_bytes;
+  record.stored_bytes = totals.stored_bytes;
+  NamedSnapshot snapshot;
+  OC_TRY_VOID(Publish(
+      record.tree,
+      [&]() -> Result<void> {
+        OC_TRY(made, state_->repository.PutSnapshot(record));
+        snapshot = std::move(made);
+        return {};
+      },
+      [&] { return state_->repository.Forget(snapshot); }));
+  return snapshot;
 }
 
 }  // namespace overcap

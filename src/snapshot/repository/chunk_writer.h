@@ -73,9 +73,15 @@ class ChunkWriter {
   // an earlier snapshot promised: try again with a new writer, and Add or ask Has() for everything. Contents
   // taken over without Add or Has must be in a snapshot that was listed after Start.
   Result<NamedSnapshot> Commit(SnapshotRecord record);
+  // The same for captured code: what keeps the tree is put under code/ (snapshot/repository/code_pin.h).
+  Result<WriterTotals> Pin(const Digest& tree);
 
  private:
   struct State;
+  // `put` makes what keeps the tree, `take_back` removes it again.
+  Result<void> Publish(const Digest& tree, const std::function<Result<void>()>& put,
+                       const std::function<Result<void>()>& take_back);
+  Result<std::vector<IndexedPack>> PacksOf(const Digest& tree);
   explicit ChunkWriter(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -44,6 +44,14 @@ Result<CondemnedList> ListCondemned(const Repository& repository) {
   return list;
 }
 
+Result<void> CondemnDamagedPack(const Repository& repository, const Digest& pack) {
+  OC_TRY(list, ListCondemned(repository));
+  if (list.Packs().contains(pack)) return {};
+  const CondemnedRecord record{.packs = {pack}, .began_us = repository.clock().WallUs()};
+  return repository.store().Put(CondemnedKey(NewPresenceId(repository.random())),
+                                EncodeCondemnedRecord(record));
+}
+
 Result<void> AllReadable(const CondemnedList& list) {
   if (list.damaged.empty()) return {};
   return Fail(ErrorCode::kCorrupt, StrCat("object '", CondemnedKey(list.damaged.front()), "' is damaged"),

@@ -27,6 +27,11 @@ struct CondemnedList {
 
 Result<CondemnedList> ListCondemned(const Repository& repository);
 
+// For who found a chunk of the pack damaged: condemns it as a prune would that has gone since. So writers
+// store its chunks again, readers prefer the new ones, and the next prune removes it when nothing in it is
+// missed.
+Result<void> CondemnDamagedPack(const Repository& repository, const Digest& pack);
+
 // kCorrupt, saying what to do, when an object is damaged: who adds or removes must know all of them.
 Result<void> AllReadable(const CondemnedList& list);
 

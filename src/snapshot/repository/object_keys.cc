@@ -10,6 +10,11 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
+std::optional<Digest> ParseKey(std::string_view prefix, std::string_view key) {
+  if (!key.starts_with(prefix)) return std::nullopt;
+  return Digest::FromHex(key.substr(prefix.size()));
+}
+
 }  // namespace
 
 std::string PackKey(const Digest& id) {
@@ -30,8 +35,23 @@ std::string IndexKey(const Digest& id) {
 }
 
 std::optional<Digest> ParseIndexKey(std::string_view key) {
-  if (!key.starts_with(kIndexPrefix)) return std::nullopt;
-  return Digest::FromHex(key.substr(kIndexPrefix.size()));
+  return ParseKey(kIndexPrefix, key);
+}
+
+std::string CodeKey(const Digest& tree) {
+  return StrCat(kCodePrefix, tree.Hex());
+}
+
+std::optional<Digest> ParseCodeKey(std::string_view key) {
+  return ParseKey(kCodePrefix, key);
+}
+
+std::string BlobKey(const Digest& id) {
+  return StrCat(kBlobsPrefix, id.Hex());
+}
+
+std::optional<Digest> ParseBlobKey(std::string_view key) {
+  return ParseKey(kBlobsPrefix, key);
 }
 
 std::string WriterKey(std::string_view id) {

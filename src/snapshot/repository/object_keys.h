@@ -15,11 +15,17 @@ inline constexpr std::string_view kPacksPrefix = "packs/";
 inline constexpr std::string_view kIndexPrefix = "index/";
 inline constexpr std::string_view kWritersPrefix = "writers/";
 inline constexpr std::string_view kCondemnedPrefix = "condemned/";
+inline constexpr std::string_view kCodePrefix = "code/";
+inline constexpr std::string_view kBlobsPrefix = "blobs/";
 
 std::string PackKey(const Digest& id);  // "packs/ab/<id>"
 std::optional<Digest> ParsePackKey(std::string_view key);
 std::string IndexKey(const Digest& id);
 std::optional<Digest> ParseIndexKey(std::string_view key);
+std::string CodeKey(const Digest& tree);
+std::optional<Digest> ParseCodeKey(std::string_view key);
+std::string BlobKey(const Digest& id);
+std::optional<Digest> ParseBlobKey(std::string_view key);
 std::string WriterKey(std::string_view id);
 std::string CondemnedKey(std::string_view id);
 // The id in a key of writers/ or condemned/; nullopt for anything else.

@@ -2,6 +2,7 @@
 #include "snapshot/repository/prune_survey.h"
 
 #include "base/text.h"
+#include "snapshot/repository/code_pin.h"
 
 namespace overcap {
 namespace {
@@ -21,6 +22,8 @@ Result<std::vector<LiveTree>> ListTrees(const Repository& repository, const Prun
     trees.push_back({snapshot.record.tree,
                      StrCat("snapshot '", snapshot.ShortId(), "' of '", snapshot.key.workspace, "'")});
   }
+  OC_TRY(code, ListCodePins(repository));
+  for (const CodePin& pin : code) trees.push_back({pin.tree, StrCat("captured code '", pin.tree.Hex(), "'")});
   for (const Digest& tree : options.also_live) trees.push_back({tree, StrCat("'", tree.Hex(), "'")});
   if (options.list_also_live) {
     OC_TRY(more, options.list_also_live());

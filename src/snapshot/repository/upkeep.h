@@ -45,7 +45,8 @@ struct PruneReport {
   int64_t waiting_packs = 0;         // condemned, still to be removed: a backup is running
   std::vector<std::string> writers;  // for which these wait, "host, pid 123, since ..."
 };
-// Removes what no snapshot uses. kCorrupt, with nothing removed, when a tree cannot be read.
+// Removes what neither a snapshot nor captured code uses. kCorrupt, with nothing removed, when a tree cannot
+// be read.
 Result<PruneReport> Prune(const Repository& repository, const PruneOptions& options);
 
 struct RepositoryVerifyOptions {

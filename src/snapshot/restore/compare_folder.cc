@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "snapshot/path_order.h"
 #include "snapshot/repository/chunk_index.h"
 #include "snapshot/repository/chunk_reader.h"
 #include "snapshot/restore/content_check.h"
@@ -14,7 +15,6 @@
 #include "snapshot/restore/survey.h"
 #include "snapshot/restore/thread_team.h"
 #include "snapshot/restore/wanted_tree.h"
-#include "snapshot/tree.h"
 
 namespace overcap {
 namespace {

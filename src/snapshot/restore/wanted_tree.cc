@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "snapshot/format/tree_pages.h"
-#include "snapshot/tree.h"
+#include "snapshot/path_order.h"
 
 namespace overcap {
 namespace {

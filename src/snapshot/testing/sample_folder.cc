@@ -77,14 +77,9 @@ bool GitIsThere() {
 
 SnapshotStore OpenTestStore(const TempFolder& temp, const Clock* clock) {
   StoreOptions options;
-  options.durable = false;
   options.clock = clock;
   options.lock_timeout_ms = 100;
   return std::move(*SnapshotStore::Open(temp / "root/store", options));
-}
-
-std::string StoredFile(const SnapshotStore& store, ObjectKind kind, std::string_view id) {
-  return store.Folder() + "/" + ObjectPath(kind, *Digest::FromHex(id));
 }
 
 }  // namespace overcap

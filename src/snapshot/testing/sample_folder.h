@@ -38,10 +38,7 @@ std::string RunProgram(const std::vector<std::string>& argv, const std::string& 
                        std::string_view input = {});
 bool GitIsThere();
 
-// A store that does not sync: tests cut no power.
+// In root/store, one that does not wait long for a lock.
 SnapshotStore OpenTestStore(const TempFolder& temp, const Clock* clock = nullptr);
-
-// The file of an object or a tree in a store.
-std::string StoredFile(const SnapshotStore& store, ObjectKind kind, std::string_view id);
 
 }  // namespace overcap
