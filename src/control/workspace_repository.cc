@@ -111,7 +111,9 @@ Result<NewRepository> NewRepository::Open(const WorkspaceWorld& world, const Rep
   NewRepository made;
   const bool folder_there = !workspace->store.starts_with('/') || PosixFiles().Exists(workspace->store);
   OC_TRY(store, OpenStore(workspace->store, wish.may_make));
-  if (!folder_there) made.made_folder_ = workspace->store;
+  // What all plain workspaces and the code of jobs share is nobody's to take back: a submit may have just opened it.
+  const bool shared_by_all = workspace->store == SharedRepositoryOf(workspace->root);
+  if (!folder_there && !shared_by_all) made.made_folder_ = workspace->store;
   const std::shared_ptr<Store> shared(std::move(store));
   const Repository::Parts parts{.store = shared, .clock = world.clock, .random = world.random};
   const auto config = shared->Stat("config");
@@ -123,7 +125,7 @@ Result<NewRepository> NewRepository::Open(const WorkspaceWorld& world, const Rep
   if (!repository && fresh && repository.error().code == ErrorCode::kConflict) {  // somebody was faster
     repository = Repository::Open(parts, secret);
   } else {
-    made.made_ = repository && fresh;
+    made.made_ = repository && fresh && !shared_by_all;
   }
   if (!repository && repository.error().code == ErrorCode::kDenied && secret.empty()) {
     return Fail(ErrorCode::kDenied, repository.error().message,
