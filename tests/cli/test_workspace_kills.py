@@ -73,7 +73,7 @@ class Kills(WorkspaceRig):
         self.ws("verify", "--read-data")
         self.ws("prune", "--keep-last", "1")
         self.check_all()
-        store = self.root / self.folder_name / "repository"
+        store = self.root / self.folder_name / "store"
         self.assertTrue((store / "config").exists())
         for path in store.rglob(".*"):
             os.utime(path, (0, 0))  # what a put was writing when it was killed; others may still be writing theirs

@@ -20,6 +20,11 @@ constexpr size_t kPiece = 16'384, kPieces = 2;
 // Neighbours are of one kind: what was right for a block is not tried again for the next few.
 constexpr int kTrusted = 7;
 
+// What a part of a block must leave undone to be decoded apart, and how much of it is decoded at a time.
+constexpr int64_t kWorthLeaving = 65'536;
+constexpr size_t kFed = 16'384;
+constexpr int kWindowLogMost = 24;  // no block needs more than kBlockMost
+
 // "Smaller by at least 1/32".
 bool Pays(size_t stored, size_t raw) {
   return stored <= raw - raw / 32 && stored < raw;
@@ -128,6 +133,35 @@ struct BlockDecompressor::State {
     }
     return false;
   }
+
+  bool DecodeFront(BlockCodec codec, std::string_view stored, size_t wanted, std::string* raw) {
+    switch (codec) {
+      case BlockCodec::kStored:
+        return Decode(codec, stored, raw);
+      case BlockCodec::kLz4:
+        return LZ4_decompress_safe_partial(stored.data(), raw->data(), static_cast<int>(stored.size()),
+                                           static_cast<int>(wanted),
+                                           static_cast<int>(raw->size())) >= static_cast<int>(wanted);
+      case BlockCodec::kZstd:
+        return zstd != nullptr && ZstdFront(stored, wanted, raw);
+    }
+    return false;
+  }
+
+  // Gives it as much as it asks for, a part of the frame at a time, until enough has come out.
+  bool ZstdFront(std::string_view stored, size_t wanted, std::string* raw) {
+    ZSTD_DCtx_reset(zstd, ZSTD_reset_session_only);
+    if (ZSTD_isError(ZSTD_DCtx_setParameter(zstd, ZSTD_d_windowLogMax, kWindowLogMost)) != 0) return false;
+    ZSTD_outBuffer out{raw->data(), raw->size(), 0};
+    ZSTD_inBuffer in{stored.data(), 0, 0};
+    while (out.pos < wanted) {
+      if (in.pos == in.size && in.size == stored.size()) return false;
+      in.size = std::min(stored.size(), in.pos + kFed);
+      const size_t left = ZSTD_decompressStream(zstd, &out, &in);
+      if (ZSTD_isError(left) != 0 || (left == 0 && out.pos < wanted)) return false;
+    }
+    return true;
+  }
 };
 
 BlockDecompressor::BlockDecompressor() : state_(new State) {}
@@ -135,13 +169,16 @@ BlockDecompressor::~BlockDecompressor() {
   delete state_;
 }
 
-Result<void> BlockDecompressor::Decompress(BlockCodec codec, std::string_view stored, int64_t raw_size,
-                                           std::string* raw) {
+Result<void> BlockDecompressor::DecompressFront(BlockCodec codec, std::string_view stored, int64_t raw_size,
+                                                int64_t wanted, std::string* raw) {
   const bool allowed =
       raw_size > 0 && raw_size <= kBlockMost && !stored.empty() && stored.size() <= kBlockMost;
   if (allowed) {
     raw->resize(static_cast<size_t>(raw_size));
-    if (state_->Decode(codec, stored, raw)) return {};
+    const bool worth = wanted + kWorthLeaving <= raw_size;
+    if (worth ? state_->DecodeFront(codec, stored, static_cast<size_t>(wanted), raw)
+              : state_->Decode(codec, stored, raw))
+      return {};
   }
   raw->clear();
   return Fail(ErrorCode::kCorrupt, StrCat("the block is damaged: it does not hold its ", raw_size, " bytes"));

@@ -33,7 +33,7 @@ class BlockCompressor {
   State* state_;
 };
 
-// Exactly `raw_size` bytes or kCorrupt, whatever `stored` holds; never more memory than that.
+// Memory is bounded by what a block may hold, whatever `stored` says.
 class BlockDecompressor {
  public:
   BlockDecompressor();
@@ -41,7 +41,13 @@ class BlockDecompressor {
   BlockDecompressor(const BlockDecompressor&) = delete;
   BlockDecompressor& operator=(const BlockDecompressor&) = delete;
 
-  Result<void> Decompress(BlockCodec codec, std::string_view stored, int64_t raw_size, std::string* raw);
+  // Exactly `raw_size` bytes or kCorrupt.
+  Result<void> Decompress(BlockCodec codec, std::string_view stored, int64_t raw_size, std::string* raw) {
+    return DecompressFront(codec, stored, raw_size, raw_size, raw);
+  }
+  // At least the first `wanted` of them, without the work for the rest; what `raw` has behind them is open.
+  Result<void> DecompressFront(BlockCodec codec, std::string_view stored, int64_t raw_size, int64_t wanted,
+                               std::string* raw);
 
  private:
   struct State;

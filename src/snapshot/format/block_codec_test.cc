@@ -85,6 +85,37 @@ TEST(BlockCodec, NumbersThatOnlyZstdMakesSmallerAreLeftToIt) {
   EXPECT_LT(out.size(), raw.size() * 9 / 10);
 }
 
+TEST(BlockCodec, TheFrontOfABlockIsThereWhateverItsKind) {
+  const std::string text = Words(700'000);
+  std::string numbers = text;
+  for (size_t i = 0; i < numbers.size(); i += 2) numbers[i] = static_cast<char>(i * i >> 7);
+  BlockDecompressor decompressor;
+  for (const std::string& raw : {text, numbers, RandomBytes(700'000)}) {
+    std::string stored, back;
+    const BlockCodec codec = BlockCompressor().Compress(raw, &stored);
+    for (const size_t wanted : {size_t{1}, size_t{4'097}, size_t{131'072}, size_t{400'001}, raw.size()}) {
+      ASSERT_TRUE(decompressor.DecompressFront(codec, stored, static_cast<int64_t>(raw.size()),
+                                               static_cast<int64_t>(wanted), &back));
+      EXPECT_EQ(back.substr(0, wanted), raw.substr(0, wanted)) << static_cast<char>(codec) << wanted;
+    }
+  }
+}
+
+TEST(BlockCodec, AFrontThatTheBlockDoesNotHoldIsDamage) {
+  BlockDecompressor decompressor;
+  std::string back;
+  for (const size_t size : {size_t{1'000}, size_t{300'000}}) {
+    std::string stored;
+    const BlockCodec codec = BlockCompressor().Compress(Words(size), &stored);
+    EXPECT_FALSE(
+        decompressor.DecompressFront(codec, stored, 5'000'000, static_cast<int64_t>(size) + 1, &back));
+    EXPECT_FALSE(decompressor.DecompressFront(codec, stored.substr(0, stored.size() / 2), 5'000'000,
+                                              static_cast<int64_t>(size), &back));
+    ASSERT_TRUE(decompressor.Decompress(codec, stored, static_cast<int64_t>(size), &back));
+    EXPECT_EQ(back, Words(size));
+  }
+}
+
 RC_GTEST_PROP(BlockCodec, WhateverIsCompressedComesBack, (const std::string& seed)) {
   const auto times = *rc::gen::inRange<size_t>(1, 4'000);
   std::string raw;

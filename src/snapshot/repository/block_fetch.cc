@@ -8,7 +8,8 @@
 namespace overcap {
 
 Result<void> BlockOpener::Open(const Digest& pack, uint32_t number, const BlockPlace& place,
-                               std::string_view stored, BlockDecompressor* decompressor, std::string* raw) {
+                               std::string_view stored, int64_t wanted, BlockDecompressor* decompressor,
+                               std::string* raw) {
   if (stored.size() != place.stored_size) {
     return Fail(ErrorCode::kCorrupt, StrCat("pack '", PackKey(pack), "' is too short"));
   }
@@ -26,7 +27,7 @@ Result<void> BlockOpener::Open(const Digest& pack, uint32_t number, const BlockP
     plain = *std::move(opened);
     stored = plain;
   }
-  Result<void> done = decompressor->Decompress(place.codec, stored, place.raw_size, raw);
+  Result<void> done = decompressor->DecompressFront(place.codec, stored, place.raw_size, wanted, raw);
   if (!done) {
     return Fail(done.error().code,
                 StrCat("pack '", PackKey(pack), "', block ", number, ": ", done.error().message));

@@ -15,13 +15,13 @@
 
 namespace overcap {
 
-// Opens and decompresses `stored`. kCorrupt when it is damaged; another error when the pack's head, which has
-// the salt, cannot be read.
+// Opens and decompresses `stored`, as far as the first `wanted` raw bytes need it. kCorrupt when it is
+// damaged; another error when the pack's head, which has the salt, cannot be read.
 class BlockOpener {
  public:
   explicit BlockOpener(const Repository& repository) : repository_(repository) {}
   Result<void> Open(const Digest& pack, uint32_t number, const BlockPlace& place, std::string_view stored,
-                    BlockDecompressor* decompressor, std::string* raw);
+                    int64_t wanted, BlockDecompressor* decompressor, std::string* raw);
 
  private:
   Result<std::shared_ptr<const PackSeal>> SealOf(const Digest& pack);

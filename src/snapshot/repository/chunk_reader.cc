@@ -48,7 +48,8 @@ Result<std::shared_ptr<const std::string>> ChunkReader::State::Block(uint32_t pa
   OC_TRY(stored, repository.store().Get(PackKey(known.id), place.offset, place.stored_size));
   auto raw = std::make_shared<std::string>();
   std::unique_ptr<BlockDecompressor> decompressor = TakeDecompressor();
-  const Result<void> opened = opener.Open(known.id, block, place, stored, decompressor.get(), raw.get());
+  const Result<void> opened =
+      opener.Open(known.id, block, place, stored, place.raw_size, decompressor.get(), raw.get());
   GiveBack(std::move(decompressor));
   OC_TRY_VOID(opened);
   cache.Add(pack, block, raw);

@@ -52,7 +52,8 @@ Result<std::optional<std::string>> OwnMeta::Get(const Repository& repository, co
   if (block.in_store) {
     OC_TRY(stored, repository.store().Get(PackKey(block.pack), block.place.offset, block.place.stored_size));
     OC_TRY_VOID(
-        BlockOpener(repository).Open(block.pack, block.number, block.place, stored, &decompressor, &raw));
+        BlockOpener(repository)
+            .Open(block.pack, block.number, block.place, stored, block.place.raw_size, &decompressor, &raw));
   } else {
     OC_TRY_VOID(decompressor.Decompress(block.codec, *block.stored, block.raw_size, &raw));
   }

@@ -45,6 +45,8 @@ struct PackReader::State {
 
   Result<void> ReadRangeOf(uint32_t pack, const std::vector<WantedBlock>& wanted, const ReadRange& range,
                            const OnChunk& on_chunk);
+  void FindPlaces(uint32_t pack, uint32_t block);
+  int64_t BytesWanted(const WantedBlock& wanted) const;
   Result<void> HandOut(uint32_t pack, const WantedBlock& wanted, const OnChunk& on_chunk);
   Result<void> HandOutError(const WantedBlock& wanted, const Error& error, const OnChunk& on_chunk);
 
@@ -90,10 +92,12 @@ Result<void> PackReader::State::ReadRangeOf(uint32_t pack, const std::vector<Wan
   for (size_t i = range.begin; i < range.end; ++i) {
     const BlockPlace& place = known.blocks[wanted[i].block];
     Result<void> opened;
+    FindPlaces(pack, wanted[i].block);
     if (read) {
       const auto begin = std::min(static_cast<size_t>(place.offset - range.offset), stored.size());
       opened = opener.Open(known.id, wanted[i].block, place,
-                           std::string_view(stored).substr(begin, place.stored_size), &decompressor, &raw);
+                           std::string_view(stored).substr(begin, place.stored_size), BytesWanted(wanted[i]),
+                           &decompressor, &raw);
     } else {
       opened = read;
     }
@@ -104,11 +108,23 @@ Result<void> PackReader::State::ReadRangeOf(uint32_t pack, const std::vector<Wan
   return {};
 }
 
-Result<void> PackReader::State::HandOut(uint32_t pack, const WantedBlock& wanted, const OnChunk& on_chunk) {
+void PackReader::State::FindPlaces(uint32_t pack, uint32_t block) {
   places.clear();
-  index.ForEachInBlock(pack, wanted.block, [&](const Digest& id, const ChunkPlace& place) {
+  index.ForEachInBlock(pack, block, [&](const Digest& id, const ChunkPlace& place) {
     places.push_back({id, place.offset, place.size});
   });
+}
+
+// How far into the block its wanted chunks reach.
+int64_t PackReader::State::BytesWanted(const WantedBlock& wanted) const {
+  int64_t end = 0;
+  for (const uint32_t chunk : wanted.chunks) {
+    if (chunk < places.size()) end = std::max(end, int64_t{places[chunk].offset} + places[chunk].size);
+  }
+  return end;
+}
+
+Result<void> PackReader::State::HandOut(uint32_t pack, const WantedBlock& wanted, const OnChunk& on_chunk) {
   for (const uint32_t chunk : wanted.chunks) {
     if (chunk >= places.size()) {
       return Fail(ErrorCode::kInternal, StrCat("block ", wanted.block, " has no chunk ", chunk));

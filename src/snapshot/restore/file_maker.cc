@@ -22,6 +22,13 @@ int FileMaker::StageFd(uint32_t entry) {
   return scene_.survey.foreign[folder] != 0 ? fds_.Get(folder) : scene_.staging.Open();
 }
 
+// As seen from there.
+std::string FileMaker::StageName(uint32_t entry) {
+  if (scene_.survey.foreign[scene_.tree[entry].parent] != 0) return scene_.staging.NewName();
+  if (!lane_) lane_ = scene_.staging.NewLane();
+  return *lane_ + scene_.staging.NewName();
+}
+
 int FileMaker::Begin(uint32_t entry, NewFile* file) {
   file->entry = entry;
   const mode_t mode = scene_.rules.CreateMode(scene_.tree[entry]);
@@ -35,7 +42,7 @@ int FileMaker::Begin(uint32_t entry, NewFile* file) {
   const int stage = StageFd(entry);
   if (stage < 0) return errno;
   file->staged = true;
-  file->staged_name = scene_.staging.NewName();
+  file->staged_name = StageName(entry);
   file->fd.Reset(openat(stage, file->staged_name.c_str(), kNew, mode));
   return file->fd ? 0 : errno;
 }
@@ -115,7 +122,7 @@ void FileMaker::MakeSymlink(uint32_t entry) {
   }
   if (missing && errno != EEXIST) return Settle(entry, errno, 0, "cannot be made");
   const int stage = StageFd(entry);
-  const std::string name = scene_.staging.NewName();
+  const std::string name = StageName(entry);
   if (stage < 0 || symlinkat(target, stage, name.c_str()) != 0)
     return Settle(entry, errno, 0, "cannot be made");
   int error =
@@ -141,7 +148,7 @@ void FileMaker::MakeHardLink(uint32_t entry) {
     if (errno != EEXIST) return Settle(entry, errno, 0, "cannot be linked");
   }
   const int stage = StageFd(entry);
-  const std::string staged = scene_.staging.NewName();
+  const std::string staged = StageName(entry);
   if (stage < 0 || linkat(from, scene_.tree.Name(first), stage, staged.c_str(), 0) != 0) {
     return Settle(entry, errno, 0, "cannot be linked");
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -64,11 +65,13 @@ class FileMaker {
  private:
   int OpenOld(uint32_t entry);
   int StageFd(uint32_t entry);
+  std::string StageName(uint32_t entry);
   int Place(int stage_fd, const std::string& name, uint32_t entry);
   void Settle(uint32_t entry, int error, int64_t bytes, const char* act);
 
   RestoreScene& scene_;
   FolderFds fds_;
+  std::optional<std::string> lane_;
 };
 
 }  // namespace overcap

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "sys/remove_tree.h"
+#include "sys/spread_folders.h"
 
 namespace overcap {
 namespace {
@@ -32,8 +33,17 @@ int StagingFolder::Open() {
   parent_ = Fd(openat(target_fd_, keep_name_.c_str(), kFlags));
   if (!parent_) return -1;
   if (mkdirat(parent_.Get(), kName, 0700) != 0 && errno != EEXIST) return -1;
+  SpreadFolders(parent_.Get(), kName);
   fd_ = Fd(openat(parent_.Get(), kName, kFlags));
   return fd_.Get();
+}
+
+// ext4 chooses the place of a folder by its name: one that was not there before finds other places than those
+// where files were just removed.
+std::string StagingFolder::NewLane() {
+  const std::string name = StrCat(getpid(), "-", next_.fetch_add(1));
+  const int fd = Open();
+  return fd >= 0 && mkdirat(fd, name.c_str(), 0700) == 0 ? name + "/" : "";
 }
 
 std::string StagingFolder::NewName() {

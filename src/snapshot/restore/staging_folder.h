@@ -20,6 +20,9 @@ class StagingFolder {
 
   // -1 and errno when it cannot be made.
   int Open();
+  // "3/": a folder there for one thread, so that threads do not wait for each other; "" when it cannot be
+  // made.
+  std::string NewLane();
   // A name that nothing has, there or anywhere else in the target.
   std::string NewName();
   // Whether a name came and went in the target itself, which has changed its time.
