@@ -95,6 +95,11 @@ Result<std::unique_ptr<StoreUpload>> Store::StartUpload(const std::string& key, 
   return GatherUpload(this, key, size, mode);
 }
 
+Result<std::unique_ptr<StoreUpload>> Store::ResumeUpload(const std::string& key, int64_t size, PutMode mode,
+                                                         const std::string&) {
+  return StartUpload(key, size, mode);
+}
+
 Result<void> Store::Put(const std::string& key, std::string_view bytes, PutMode mode) {
   return Put(key, std::span<const std::string_view>(&bytes, 1), mode);
 }

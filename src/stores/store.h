@@ -50,6 +50,8 @@ class StoreUpload {
   // May be called from several threads at once, in any order; again after an error. Gives the bytes back when
   // it returns. kUsage for a part that is none or has another size than it must have.
   virtual Result<void> Part(int64_t index, std::string_view bytes) = 0;
+  // Whether the part is there, also from an upload that was cut off (Store::ResumeUpload).
+  virtual bool Has(int64_t) const { return false; }
   // After all parts, once: the object appears, whole and durable. kUsage when a part is missing; kConflict as
   // Put. After kUnavailable it may be there or not, and Finish may be called again.
   virtual Result<void> Finish() = 0;
@@ -91,6 +93,10 @@ class Store {
   // own a store gathers the parts in memory and puts them. Must not outlive the store.
   virtual Result<std::unique_ptr<StoreUpload>> StartUpload(const std::string& key, int64_t size,
                                                            PutMode mode);
+  // The same, going on with what an upload of this identity that was cut off has left, where the store keeps
+  // such; then it is kept also when this one is not finished.
+  virtual Result<std::unique_ptr<StoreUpload>> ResumeUpload(const std::string& key, int64_t size,
+                                                            PutMode mode, const std::string& identity);
   // Whether SetModified does anything: where it does, a copy has the time of what it was copied from.
   virtual bool KeepsTimes() const { return false; }
   virtual Result<void> SetModified(const std::string& key, int64_t modified_us);

@@ -11,6 +11,7 @@
 #include "stores/file/file_errors.h"
 #include "stores/file/file_upload.h"
 #include "stores/file/folder_keys.h"
+#include "stores/file/partial_upload.h"
 
 namespace overcap {
 namespace {
@@ -229,6 +230,15 @@ Result<std::unique_ptr<StoreUpload>> FileStore::StartUpload(const std::string& k
   FileUpload::Target target{folder_, Root(), key, size, mode, options_.manner};
   OC_TRY(upload, FileUpload::Start(std::move(target)));
   return std::unique_ptr<StoreUpload>(std::move(upload));
+}
+
+Result<std::unique_ptr<StoreUpload>> FileStore::ResumeUpload(const std::string& key, int64_t size,
+                                                             PutMode mode, const std::string& identity) {
+  OC_TRY_VOID(ValidKey(key, options_.keys));
+  FileUpload::Target target{folder_, Root(), key, size, mode, options_.manner};
+  OC_TRY(upload, PartialUpload::Start(target, identity));
+  if (upload) return std::unique_ptr<StoreUpload>(std::move(upload));
+  return StartUpload(key, size, mode);  // another process is at it
 }
 
 Result<void> FileStore::SetModified(const std::string& key, int64_t modified_us) {

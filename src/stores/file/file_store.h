@@ -42,6 +42,8 @@ class FileStore : public Store {
   Result<int64_t> CleanUp(int64_t older_than_us) override;
   Result<std::unique_ptr<StoreUpload>> StartUpload(const std::string& key, int64_t size,
                                                    PutMode mode) override;
+  Result<std::unique_ptr<StoreUpload>> ResumeUpload(const std::string& key, int64_t size, PutMode mode,
+                                                    const std::string& identity) override;
   bool KeepsTimes() const override { return true; }
   Result<void> SetModified(const std::string& key, int64_t modified_us) override;
   Result<void> Flush() override;

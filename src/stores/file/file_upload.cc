@@ -10,9 +10,6 @@
 #include "stores/file/file_errors.h"
 
 namespace overcap {
-namespace {
-
-constexpr int64_t kPartSize = 8 << 20;
 
 int WriteAt(int fd, int64_t offset, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -25,13 +22,10 @@ int WriteAt(int fd, int64_t offset, std::string_view bytes) {
   return 0;
 }
 
-// Some file systems cannot; then a full disk is met later.
 int TakeSpace(int fd, int64_t size) {
   if (size == 0 || fallocate(fd, 0, 0, size) == 0) return 0;
   return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : 0;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<FileUpload>> FileUpload::Start(Target target) {
   if (target.size < 0)
@@ -46,7 +40,7 @@ Result<std::unique_ptr<FileUpload>> FileUpload::Start(Target target) {
   if (error != 0) upload->temporary_.clear();
   if (error == 0) error = TakeSpace(upload->fd_.Get(), to.size);
   if (error != 0) return upload->Failed(error);
-  upload->missing_ = PartCount(to.size, kPartSize);
+  upload->missing_ = PartCount(to.size, kFilePartSize);
   upload->written_.resize(static_cast<size_t>(upload->missing_));
   return upload;
 }
@@ -56,12 +50,12 @@ FileUpload::~FileUpload() {
 }
 
 int64_t FileUpload::PartSize() const {
-  return kPartSize;
+  return kFilePartSize;
 }
 
 Result<void> FileUpload::Part(int64_t index, std::string_view bytes) {
-  OC_TRY_VOID(ValidPart(target_.key, target_.size, kPartSize, index, bytes.size()));
-  if (const int error = WriteAt(fd_.Get(), index * kPartSize, bytes); error != 0) return Failed(error);
+  OC_TRY_VOID(ValidPart(target_.key, target_.size, kFilePartSize, index, bytes.size()));
+  if (const int error = WriteAt(fd_.Get(), index * kFilePartSize, bytes); error != 0) return Failed(error);
   const std::lock_guard lock(mutex_);
   if (!written_[static_cast<size_t>(index)]) --missing_;
   written_[static_cast<size_t>(index)] = true;
@@ -79,11 +73,13 @@ Result<void> FileUpload::Finish() {
   return {};
 }
 
-tl::unexpected<Error> FileUpload::Failed(int error) const {
-  if (error == EEXIST && target_.mode == PutMode::kCreate)
-    return Fail(ErrorCode::kConflict, StrCat("there is a ", Quoted(target_.key, 200), " in store ",
-                                             Quoted(target_.location, 500), " already"));
-  return Fail(FileStoreError(error, "write", target_.key, target_.location));
+Error UploadError(int error, const FileUploadTarget& target) {
+  if (error == EEXIST && target.mode == PutMode::kCreate)
+    return {ErrorCode::kConflict,
+            StrCat("there is a ", Quoted(target.key, 200), " in store ", Quoted(target.location, 500),
+                   " already"),
+            ""};
+  return FileStoreError(error, "write", target.key, target.location);
 }
 
 }  // namespace overcap

@@ -12,17 +12,24 @@
 
 namespace overcap {
 
+constexpr int64_t kFilePartSize = 8 << 20;
+
+struct FileUploadTarget {
+  std::string location;  // of the store, for messages
+  std::shared_ptr<const Fd> root;
+  std::string key;
+  int64_t size = 0;
+  PutMode mode = PutMode::kReplace;
+  FilePutManner manner;
+};
+
+// What an errno means for who writes that object.
+Error UploadError(int error, const FileUploadTarget& target);
+
 // A large object on its way into a folder: a temporary that parts are written into, each where it belongs.
 class FileUpload : public StoreUpload {
  public:
-  struct Target {
-    std::string location;  // of the store, for messages
-    std::shared_ptr<const Fd> root;
-    std::string key;
-    int64_t size = 0;
-    PutMode mode = PutMode::kReplace;
-    FilePutManner manner;
-  };
+  using Target = FileUploadTarget;
   // Takes the space first, so that a full disk is told before anything travels.
   static Result<std::unique_ptr<FileUpload>> Start(Target target);
   ~FileUpload() override;
@@ -33,7 +40,7 @@ class FileUpload : public StoreUpload {
 
  private:
   explicit FileUpload(Target target) : target_(std::move(target)) {}
-  tl::unexpected<Error> Failed(int error) const;
+  tl::unexpected<Error> Failed(int error) const { return Fail(UploadError(error, target_)); }
 
   const Target target_;
   std::string temporary_;  // "" once it is the object, or gone
@@ -43,4 +50,8 @@ class FileUpload : public StoreUpload {
   int64_t missing_ = 0;  // parts
 };
 
+// Writes all of it at its place; 0 or an errno.
+int WriteAt(int fd, int64_t offset, std::string_view bytes);
+// Takes the space for a file of that size, where the file system can; a full one says so: 0 or an errno.
+int TakeSpace(int fd, int64_t size);
 }  // namespace overcap

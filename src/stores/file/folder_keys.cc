@@ -140,7 +140,8 @@ int VisitTemporariesBelow(int root, const std::string& folder, KeyRule rule, con
   const int error = ReadNames(root, folder, [&](std::string_view name, unsigned char hint) {
     const std::string path = folder + std::string(name);
     struct stat info {};
-    if (name.starts_with(kTemporaryBegin) && fstatat(root, path.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
+    if ((name.starts_with(kTemporaryBegin) || name.starts_with(kPartialBegin)) &&
+        fstatat(root, path.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
       visit(path, ModifiedUs(info));
     else if (IsKeyPart(name, rule) && TypeOf(root, path, hint, folder.empty()) == DT_DIR)
       folders.push_back(path + "/");

@@ -21,7 +21,8 @@ int ListFolderKeys(int root, const std::string& prefix, const std::string& after
 int64_t ModifiedUs(const struct stat& info);
 std::string FileVersion(const struct stat& info);
 
-// Every file whose name begins with kTemporaryBegin: its path below `root` and when it was written last.
+// Every file whose name begins with kTemporaryBegin or kPartialBegin: its path below `root` and when it was
+// written last.
 int VisitTemporaries(int root, KeyRule rule,
                      const std::function<void(const std::string& path, int64_t modified_us)>& visit,
                      std::string* failed);
