@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <mutex>
+
+#include "base/text.h"
+#include "control/transfer/copy_object.h"
+#include "control/transfer/key_stream.h"
+#include "control/transfer/transfer.h"
+#include "control/transfer/work_queue.h"
+
+namespace overcap {
+namespace {
+
+// Gathers from several threads.
+class Verdicts {
+ public:
+  void Same(int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    ++report_.same;
+    report_.same_bytes += bytes;
+  }
+  void Problem(int64_t CompareReport::*count, const std::string& key, Error error) {
+    const std::lock_guard lock(mutex_);
+    ++(report_.*count);
+    if (report_.problems.size() < kMostTransferProblems) report_.problems.push_back({key, std::move(error)});
+  }
+  void Moved(int64_t bytes, bool listed, const TransferOptions& options) {
+    TransferProgress progress;
+    {
+      const std::lock_guard lock(mutex_);
+      ++progress_.files_done;
+      progress_.bytes_done += bytes;
+      progress = progress_;
+      if (!listed) progress.files_total = progress.bytes_total = 0;
+    }
+    if (options.progress) options.progress(progress);
+  }
+  void Expect(int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    ++progress_.files_total;
+    progress_.bytes_total += bytes;
+  }
+  CompareReport Take() { return std::move(report_); }
+
+ private:
+  std::mutex mutex_;  // guards all below
+  CompareReport report_;
+  TransferProgress progress_;
+};
+
+}  // namespace
+
+Result<CompareReport> CompareAll(const Store& from, const Store& to, const TransferOptions& options) {
+  Verdicts verdicts;
+  BufferPool pool(options.memory);
+  KeyStream left(from), right(to);
+  std::atomic<bool> listed{false};
+  const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
+  {
+    WorkQueue<KeyPair> queue(options.workers, [&](const KeyPair& pair) {
+      if (stopped()) return;
+      const Result<bool> same = SameContent(from, *pair.left, to, *pair.right, &pool, options.stop);
+      if (!same && stopped()) return;
+      if (!same)
+        verdicts.Problem(&CompareReport::failed, pair.left->key, same.error());
+      else if (!*same)
+        verdicts.Problem(&CompareReport::different, pair.left->key,
+                         {ErrorCode::kConflict, "the contents differ", ""});
+      else
+        verdicts.Same(pair.left->size);
+      verdicts.Moved(pair.left->size, listed, options);
+    });
+    while (!stopped()) {
+      OC_TRY(pair, NextPair(&left, &right));
+      if (!pair) break;
+      const std::string& key = pair->left ? pair->left->key : pair->right->key;
+      if (!pair->right) {
+        verdicts.Problem(&CompareReport::missing, key,
+                         {ErrorCode::kNotFound, StrCat("is not in ", Quoted(to.Location(), 200)), ""});
+      } else if (!pair->left) {
+        verdicts.Problem(&CompareReport::extra, key,
+                         {ErrorCode::kNotFound, StrCat("is only in ", Quoted(to.Location(), 200)), ""});
+      } else {
+        verdicts.Expect(pair->left->size);
+        queue.Add(std::move(*pair));
+      }
+    }
+    listed = true;
+  }
+  CompareReport report = verdicts.Take();
+  report.left_out = left.left_out() + right.left_out();
+  report.stopped = stopped();
+  return report;
+}
+
+}  // namespace overcap

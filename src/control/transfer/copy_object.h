@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// How one object travels.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "control/transfer/buffer_pool.h"
+#include "stores/store.h"
+
+namespace overcap {
+
+// Larger ones travel in parts.
+constexpr int64_t kWholeObject = 8 << 20;
+
+struct CopyTask {
+  StoredObjectInfo from;
+  std::string to;
+};
+
+// The way of all copies of a transfer.
+struct CopyWay {
+  const Store& from;
+  Store& to;
+  BufferPool* pool;
+};
+
+// At once; verified where the source tells an MD5. kConflict when the source changed meanwhile, kCorrupt when
+// what came is not what the source says.
+Result<void> CopyWhole(const CopyWay& way, const CopyTask& task);
+
+// An object in parts. Parts may be copied by several threads; the one that copies the last one calls Finish.
+class PartedCopy {
+ public:
+  static Result<std::unique_ptr<PartedCopy>> Begin(const CopyWay& way, CopyTask task);
+
+  const CopyTask& task() const { return task_; }
+  int64_t bytes_there() const { return bytes_there_; }  // from one that was cut off
+  // A part that nobody has taken yet; nullopt: none is left. Not thread safe, as Done is not: the caller's
+  // lock.
+  std::optional<int64_t> TakePart();
+  // After a part that TakePart gave: whether that was the last one in anybody's hands.
+  bool Done(Result<void> copied);
+  bool Idle() const { return in_hands_ == 0; }
+  bool Unfinished() const { return next_ < parts_; }
+  const std::optional<Error>& error() const { return error_; }
+
+  int64_t PartBytes(int64_t part) const;
+  Result<void> CopyPart(int64_t part);
+  Result<void> Finish();
+
+ private:
+  PartedCopy(const CopyWay& way, CopyTask task, std::unique_ptr<StoreUpload> upload);
+  void SkipWhatIsThere();
+
+  const CopyWay way_;
+  const CopyTask task_;
+  const std::unique_ptr<StoreUpload> upload_;
+  const int64_t parts_;
+  int64_t bytes_there_ = 0;
+  int64_t next_ = 0;
+  int64_t in_hands_ = 0;
+  std::optional<Error> error_;
+};
+
+// Whether two objects of the same size have the same content; reads both.
+Result<bool> SameContent(const Store& a, const StoredObjectInfo& in_a, const Store& b,
+                         const StoredObjectInfo& in_b, BufferPool* pool, const std::atomic<bool>* stop);
+
+}  // namespace overcap

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/transfer/transfer.h"
+
+#include "base/text.h"
+#include "control/transfer/copy_crew.h"
+#include "control/transfer/key_stream.h"
+
+namespace overcap {
+namespace {
+
+SameRules RulesFor(const Store& to, const TransferOptions& options) {
+  return {.keeps_times = to.KeepsTimes(), .checksum = options.checksum, .all = options.all};
+}
+
+bool Stopped(const TransferOptions& options) {
+  return options.stop != nullptr && *options.stop;
+}
+
+void Tell(const TransferOptions& options, TransferStep step) {
+  if (options.step) options.step(step);
+}
+
+// What is to be done with one object of the source. False: no more is of use.
+bool Handle(KeyPair* pair, const SameRules& rules, const TransferOptions& options, CopyCrew* crew) {
+  StoredObjectInfo& from = *pair->left;
+  const CopyVerdict verdict = JudgeCopy(from, pair->right ? &*pair->right : nullptr, rules);
+  if (verdict == CopyVerdict::kSame) {
+    crew->CountSame(from.size);
+    return true;
+  }
+  CopyTask task{from, from.key};
+  if (verdict == CopyVerdict::kRead) return crew->CopyIfOther(std::move(task), std::move(*pair->right));
+  Tell(options, {TransferStep::Kind::kCopy, from.key, from.size, verdict});
+  return options.dry_run || crew->Copy(std::move(task));
+}
+
+Error NothingToKeep(const Store& from) {
+  return {ErrorCode::kConflict,
+          StrCat("there is nothing in ", Quoted(from.Location(), 200),
+                 ": all of the destination would be removed"),
+          "if that is meant: 'overcap store rm -r' of the destination"};
+}
+
+Result<void> RefuseEmptySource(const Store& from, const TransferOptions& options) {
+  if (!options.remove_extra) return {};
+  KeyStream stream(from);
+  OC_TRY(first, stream.Peek());
+  if (first == nullptr) return Fail(NothingToKeep(from));
+  return {};
+}
+
+// Looks again at both sides, so that no list of what is too much has to be kept in memory.
+Result<void> RemoveExtra(const Store& from, const Store& to, CopyCrew* crew) {
+  KeyStream left(from), right(to);
+  while (true) {
+    OC_TRY(pair, NextPair(&left, &right));
+    if (!pair) return {};
+    if (!pair->left && !crew->Remove(pair->right->key)) return {};
+  }
+}
+
+}  // namespace
+
+Result<TransferReport> TransferAll(const Store& from, Store& to, const TransferOptions& options) {
+  OC_TRY_VOID(RefuseEmptySource(from, options));
+  TransferReport report;
+  CopyCrew crew(from, to, options, &report);
+  const SameRules rules = RulesFor(to, options);
+  KeyStream left(from), right(to);
+  int64_t extra = 0;
+  while (!Stopped(options)) {
+    OC_TRY(pair, NextPair(&left, &right));
+    if (!pair) break;
+    if (pair->left) {
+      if (!Handle(&*pair, rules, options, &crew)) break;
+      continue;
+    }
+    ++extra;
+    if (options.remove_extra && options.dry_run)
+      Tell(options, {TransferStep::Kind::kRemove, pair->right->key, pair->right->size, CopyVerdict::kNew});
+  }
+  crew.ListingDone();
+  crew.Drain();
+  const bool well = report.failed == 0 && !report.stopped && !Stopped(options);
+  const bool removes = options.remove_extra && !options.dry_run && well && extra > 0;
+  if (removes) OC_TRY_VOID(RemoveExtra(from, to, &crew));
+  crew.Drain();
+  report.left_out = left.left_out();
+  report.extra = removes ? 0 : extra;
+  report.stopped = report.stopped || Stopped(options);
+  if (!options.dry_run) OC_TRY_VOID(to.Flush());
+  return report;
+}
+
+Result<TransferReport> TransferOne(const Store& from, const std::string& key, Store& to,
+                                   const std::string& to_key, const TransferOptions& options) {
+  OC_TRY(source, from.Stat(key));
+  Result<StoredObjectInfo> there = to.Stat(to_key);
+  if (!there && there.error().code != ErrorCode::kNotFound) return Fail(there.error());
+  TransferReport report;
+  CopyCrew crew(from, to, options, &report);
+  const CopyVerdict verdict = JudgeCopy(source, there ? &*there : nullptr, RulesFor(to, options));
+  CopyTask task{source, to_key};
+  if (verdict == CopyVerdict::kSame) {
+    crew.CountSame(source.size);
+  } else if (verdict == CopyVerdict::kRead) {
+    crew.CopyIfOther(std::move(task), std::move(*there));
+  } else {
+    Tell(options, {TransferStep::Kind::kCopy, key, source.size, verdict});
+    if (!options.dry_run) crew.Copy(std::move(task));
+  }
+  crew.ListingDone();
+  crew.Drain();
+  report.stopped = report.stopped || Stopped(options);
+  if (!options.dry_run) OC_TRY_VOID(to.Flush());
+  return report;
+}
+
+Result<TransferReport> RemoveAll(Store& store, const std::string& prefix, const TransferOptions& options) {
+  TransferReport report;
+  CopyCrew crew(store, store, options, &report);
+  KeyStream stream(store, prefix);
+  while (!Stopped(options)) {
+    OC_TRY(object, stream.Peek());
+    if (object == nullptr) break;
+    Tell(options, {TransferStep::Kind::kRemove, object->key, object->size, CopyVerdict::kNew});
+    if (!options.dry_run && !crew.Remove(object->key)) break;
+    stream.Pop();
+  }
+  crew.ListingDone();
+  crew.Drain();
+  report.left_out = stream.left_out();
+  report.stopped = report.stopped || Stopped(options);
+  return report;
+}
+
+}  // namespace overcap
