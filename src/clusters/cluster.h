@@ -18,6 +18,7 @@ namespace overcap {
 
 class ClusterSessions;  // cluster_sessions.h
 class ClusterView;      // cluster_view.h
+class ClusterPolicy;    // cluster_policy.h
 
 // What a cluster can do, as data: callers never ask for its name.
 struct Capabilities {
@@ -120,6 +121,7 @@ class Cluster {
   // What only some clusters have; nullptr: not this one. They live as long as the cluster.
   virtual ClusterView* View() { return nullptr; }
   virtual ClusterSessions* Sessions() { return nullptr; }
+  virtual ClusterPolicy* Policies() { return nullptr; }
 };
 
 }  // namespace overcap

@@ -5,7 +5,12 @@
 #include <array>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace overcap {
+
+struct Policy;           // model/policy/policy.h
+struct PolicyRendering;  // cluster_policy.h
 
 struct DriverTraits {
   std::string_view name;
@@ -18,6 +23,8 @@ struct DriverTraits {
   std::string_view machine_variable = {};
   std::array<std::string_view, 2> machine_files = {};
   std::string_view job_variable = {};  // set inside of the cluster's jobs
+  // What its scheduler must be told to follow a policy; nullptr: it cannot be told.
+  Result<PolicyRendering> (*render_policy)(const Policy& policy) = nullptr;
 };
 
 }  // namespace overcap

@@ -50,6 +50,10 @@ extern const Command kWorkspaceAuto;
 extern const Command kWorkspaceExport;
 extern const Command kWorkspaceImport;
 
+extern const Command kPolicyCheck;
+extern const Command kPolicyRender;
+extern const Command kPolicyApply;
+
 extern const Command kClusterList;
 extern const Command kClusterCheck;
 extern const Command kConfigShow;

@@ -8,6 +8,7 @@
 #include "clusters/slurm/job_sender.h"
 #include "clusters/slurm/job_waiter.h"
 #include "clusters/slurm/node_kinds.h"
+#include "clusters/slurm/policy/slurm_policy.h"
 #include "clusters/slurm/slurm_jobs.h"
 #include "clusters/slurm/slurm_sessions.h"
 #include "clusters/slurm/slurm_view.h"
@@ -31,12 +32,17 @@ SlurmCluster::SlurmCluster(std::unique_ptr<SlurmContext> context)
       jobs_(std::make_unique<SlurmJobs>(context_.get())),
       sender_(std::make_unique<JobSender>(context_.get(), &jobs_->queue())),
       view_(std::make_unique<SlurmView>(context_.get())),
-      sessions_(std::make_unique<SlurmSessions>(context_.get())) {}
+      sessions_(std::make_unique<SlurmSessions>(context_.get())),
+      policy_(std::make_unique<SlurmPolicy>(context_.get())) {}
 
 SlurmCluster::~SlurmCluster() = default;
 
 ClusterSessions* SlurmCluster::Sessions() {
   return sessions_.get();
+}
+
+ClusterPolicy* SlurmCluster::Policies() {
+  return policy_.get();
 }
 
 ClusterView* SlurmCluster::View() {

@@ -14,6 +14,7 @@ namespace overcap {
 
 class JobSender;
 class SlurmJobs;
+class SlurmPolicy;
 class SlurmSessions;
 class SlurmView;
 
@@ -45,6 +46,7 @@ class SlurmCluster : public Cluster {
   Result<std::vector<NodeInfo>> Nodes() override;
   ClusterView* View() override;
   ClusterSessions* Sessions() override;
+  ClusterPolicy* Policies() override;
 
  private:
   // What a job waits for.
@@ -67,6 +69,7 @@ class SlurmCluster : public Cluster {
   std::unique_ptr<JobSender> sender_;
   std::unique_ptr<SlurmView> view_;
   std::unique_ptr<SlurmSessions> sessions_;
+  std::unique_ptr<SlurmPolicy> policy_;
 };
 
 }  // namespace overcap

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "clusters/driver_traits.h"
+#include "clusters/slurm/policy/render_policy.h"
 
 namespace overcap {
 
@@ -11,6 +12,7 @@ constexpr DriverTraits kSlurmTraits = {
     .program = "sbatch",
     .machine_variable = "SLURM_CONF",
     .machine_files = {"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf"},
-    .job_variable = "SLURM_JOB_ID"};
+    .job_variable = "SLURM_JOB_ID",
+    .render_policy = RenderSlurmPolicy};
 
 }  // namespace overcap

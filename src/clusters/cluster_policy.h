@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a cluster's own scheduler has to be told so that it follows a policy (docs/formats/policy.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/policy/policy.h"
+
+namespace overcap {
+
+// All of it as text, for people who do it by hand. Made without asking any cluster.
+struct PolicyRendering {
+  struct File {
+    std::string name;  // "slurm.conf"
+    std::string text;
+  };
+  std::vector<File> files;
+  std::vector<std::vector<std::string>> commands;  // in this order
+  std::vector<std::string>
+      notes;  // what the scheduler cannot do of the policy, or does otherwise; one line each
+};
+
+// One change, made by one call of one of the scheduler's programs. Making it twice does no harm.
+struct PolicyStep {
+  std::string text;               // "add account 'vision' with a cap of 16 GPUs"
+  std::vector<std::string> argv;  // of the program
+  bool optional = false;          // those after it do not need it: when it fails they are done all the same
+};
+
+// A line of the scheduler's own files that is not as the policy wants it.
+struct PolicySetting {
+  std::string name;         // "PreemptType", "partition 'debug': MaxTime"
+  std::string now, wanted;  // now "": it is not there
+  bool restart = false;     // counts only when the controller starts
+};
+
+struct PolicyDifference {
+  std::vector<PolicyStep> steps;
+  std::vector<PolicySetting> settings;
+  std::vector<std::string> notes;  // what is left as it is: accounts that the policy does not name
+  PolicyRendering::File file;      // the settings and partitions as they should be, merged with what is there
+};
+
+// The part of a cluster that takes a policy.
+class ClusterPolicy {
+ public:
+  virtual ~ClusterPolicy() = default;
+
+  // What is different now. Asks the cluster itself, not what is remembered of it; changes nothing. kUsage
+  // when the policy is for another cluster.
+  virtual Result<PolicyDifference> Compare(const Policy& policy) = 0;
+  // Makes one change. kDenied when only an administrator may.
+  virtual Result<void> Make(const PolicyStep& step) = 0;
+  // The controller reads its files again, once it knows all that they speak of.
+  virtual Result<void> ReadFilesAgain(const Policy& policy) = 0;
+};
+
+}  // namespace overcap

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/slurm/policy/policy_difference.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "base/text.h"
+#include "clusters/slurm/policy/policy_commands.h"
+#include "clusters/slurm/policy/setting_difference.h"
+
+namespace overcap {
+namespace {
+
+using Names = std::vector<std::string>;
+
+template <typename T>
+const T* FindNamed(const std::vector<T>& things, const std::string& name) {
+  const auto found = std::ranges::find(things, name, &T::name);
+  return found == things.end() ? nullptr : &*found;
+}
+
+// Both sorted.
+Names Without(const Names& names, const Names& taken) {
+  Names rest;
+  std::ranges::set_difference(names, taken, std::back_inserter(rest));
+  return rest;
+}
+
+class Comparer {
+ public:
+  Comparer(const SlurmPolicyPlan& plan, const LivePolicy& live)
+      : plan_(plan), live_(live), cluster_(live.config.Get("ClusterName")) {}
+
+  PolicyDifference Run(int64_t now_us) {
+    Qos();
+    Accounts();
+    Members();
+    DefaultAccounts();
+    People();
+    Maintenance(now_us);
+    Removals();
+    Left();
+    difference_.settings = CompareSettings(plan_, live_);
+    difference_.file = PolicyFile(plan_, &live_.config);
+    return std::move(difference_);
+  }
+
+ private:
+  void Add(std::optional<PolicyStep> step) {
+    if (step) difference_.steps.push_back(std::move(*step));
+  }
+  void Qos() {
+    for (const PlannedQos& wanted : plan_.qos) Add(QosStep(wanted, FindNamed(live_.qos, wanted.name)));
+  }
+  void Accounts() {
+    for (const PlannedAccount& wanted : plan_.accounts)
+      Add(AccountStep(wanted, FindNamed(live_.accounts, wanted.name), cluster_));
+  }
+  Names LiveUsers(const std::string& account) const {
+    const PlannedAccount* found = FindNamed(live_.accounts, account);
+    return found == nullptr ? Names{} : found->users;
+  }
+  void Members();
+  void DefaultAccounts();
+  void People();
+  void Maintenance(int64_t now_us);
+  void Removals();
+  void Left();
+
+  const SlurmPolicyPlan& plan_;
+  const LivePolicy& live_;
+  std::string cluster_;
+  PolicyDifference difference_;
+};
+
+void Comparer::Members() {
+  for (const PlannedAccount& wanted : plan_.accounts) {
+    const Names missing = Without(wanted.users, LiveUsers(wanted.name));
+    if (!missing.empty()) Add(AddUsersStep(wanted.name, missing, cluster_));
+  }
+}
+
+// Who is new has the first account that was added as the default one.
+void Comparer::DefaultAccounts() {
+  for (const auto& [user, wanted] : plan_.default_accounts) {
+    const auto found = live_.users.find(user);
+    std::string now = found == live_.users.end() ? "" : found->second.default_account;
+    for (const PlannedAccount& account : plan_.accounts) {
+      if (now.empty() && std::ranges::binary_search(account.users, user)) now = account.name;
+    }
+    if (now != wanted) Add(DefaultAccountStep(user, wanted, cluster_));
+  }
+}
+
+void Comparer::People() {
+  for (const std::string& user : plan_.admins) {
+    const auto found = live_.users.find(user);
+    const bool known = found != live_.users.end() || plan_.default_accounts.contains(user);
+    if (found != live_.users.end() && found->second.admin_level == "Administrator") continue;
+    if (known)
+      Add(AdminStep(user));
+    else
+      difference_.notes.push_back(StrCat("admin '", user, "' is in no lab: Slurm knows nobody of that name"));
+  }
+  for (const PlannedAccount& wanted : plan_.accounts) {
+    const PlannedAccount* live = FindNamed(live_.accounts, wanted.name);
+    const Names now = live == nullptr ? Names{} : live->coordinators;
+    const Names missing = Without(wanted.coordinators, now);
+    if (!missing.empty()) Add(CoordinatorsStep(wanted.name, missing, true));
+    const Names extra = Without(now, wanted.coordinators);
+    if (!extra.empty()) Add(CoordinatorsStep(wanted.name, extra, false));
+  }
+}
+
+void Comparer::Maintenance(int64_t now_us) {
+  Names all;
+  for (const PolicyNodes& nodes : plan_.nodes) all.insert(all.end(), nodes.names.begin(), nodes.names.end());
+  for (const PolicyMaintenance& wanted : plan_.maintenance) {
+    if (wanted.end_us > now_us) Add(ReservationStep(wanted, all, FindNamed(live_.reservations, wanted.name)));
+  }
+}
+
+// Last, and each for itself: Slurm refuses to remove somebody who has jobs.
+void Comparer::Removals() {
+  for (const PlannedAccount& wanted : plan_.accounts) {
+    if (wanted.users.empty()) continue;
+    for (const std::string& user : Without(LiveUsers(wanted.name), wanted.users))
+      Add(RemoveUsersStep(wanted.name, {user}, cluster_));
+  }
+}
+
+void Comparer::Left() {
+  const auto say = [&](const char* kind, const std::string& name) {
+    difference_.notes.push_back(StrCat(kind, " '", name, "' is not in the policy and stays as it is"));
+  };
+  for (const PlannedAccount& live : live_.accounts) {
+    if (live.name != "root" && FindNamed(plan_.accounts, live.name) == nullptr) say("account", live.name);
+  }
+  for (const PlannedQos& live : live_.qos) {
+    if (live.name != "normal" && FindNamed(plan_.qos, live.name) == nullptr) say("qos", live.name);
+  }
+  for (const auto& [name, fields] : live_.partitions) {
+    if (FindNamed(plan_.partitions, name) == nullptr) say("partition", name);
+  }
+}
+
+}  // namespace
+
+PolicyDifference CompareSlurmPolicy(const SlurmPolicyPlan& plan, const LivePolicy& live, int64_t now_us) {
+  return Comparer(plan, live).Run(now_us);
+}
+
+}  // namespace overcap
