@@ -11,15 +11,15 @@ namespace {
 
 constexpr size_t kNamed = 3;
 
-Result<CompareReport> CompareWith(const FoundWorkspace& found, const Repository& repository,
-                                  const Digest& tree) {
+Result<FolderLook> CompareWith(const FoundWorkspace& found, const Repository& repository,
+                               const Digest& tree) {
   CompareRequest request;
   request.tree = tree;
   request.folder = found.folder;
   request.seen_file = SeenFileOf(found.folder);
   request.exclude = found.workspace.exclude;
   request.most = std::numeric_limits<int64_t>::max();
-  return CompareFolder(repository, request);
+  return LookAtFolder(repository, request);
 }
 
 // What stands in the folder itself; files that a restore has not brought yet are no changes.
@@ -45,20 +45,24 @@ std::vector<FolderDifference> InBoth(const std::vector<FolderDifference>& first,
 }
 
 Result<LocalChanges> FindLocalChanges(const FoundWorkspace& found, const Repository& repository,
-                                      const Digest& target) {
+                                      const Digest& target, std::optional<FolderLook>* look) {
   const auto base = Digest::FromHex(found.copy ? found.copy->base_tree : "");
   if (base) {
     auto since = CompareWith(found, repository, *base);
-    if (since && (since->Same() || *base == target)) return LocalChanges{std::move(since->differences)};
+    if (since && (since->report.Same() || *base == target)) {
+      LocalChanges changes{std::move(since->report.differences)};
+      if (look != nullptr) *look = std::move(*since);
+      return changes;
+    }
     if (since) {
       OC_TRY(from_target, CompareWith(found, repository, target));
-      return LocalChanges{InBoth(since->differences, from_target.differences)};
+      return LocalChanges{InBoth(since->report.differences, from_target.report.differences)};
     }
     const ErrorCode code = since.error().code;  // its tree may have been pruned
     if (code != ErrorCode::kNotFound && code != ErrorCode::kCorrupt) return Fail(since.error());
   }
   OC_TRY(from_target, CompareWith(found, repository, target));
-  return LocalChanges{OnlyThere(from_target.differences), !base};
+  return LocalChanges{OnlyThere(from_target.report.differences), !base};
 }
 
 std::string SomeOf(const std::vector<FolderDifference>& changes) {

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "control/workspace_open.h"
-#include "snapshot/restore/restore.h"
+#include "snapshot/restore/folder_look.h"
 
 namespace overcap {
 
@@ -19,9 +20,9 @@ struct LocalChanges {
 };
 
 // What is in neither tree as it is in the folder. `target`: what is about to be restored; the tree of the
-// folder's base to know only what changed.
+// folder's base to know only what changed. `look`: how the folder was found beside its base, for a restore.
 Result<LocalChanges> FindLocalChanges(const FoundWorkspace& found, const Repository& repository,
-                                      const Digest& target);
+                                      const Digest& target, std::optional<FolderLook>* look = nullptr);
 
 // "'a', 'b' and 3 more".
 std::string SomeOf(const std::vector<FolderDifference>& changes);

@@ -53,7 +53,8 @@ tl::unexpected<Error> WouldLose(const FoundWorkspace& found, const NamedSnapshot
 // The whole folder becomes the snapshot; a crash is seen by the mark and continued by the next init.
 Result<RestoreReport> RestoreWhole(const WorkspaceWorld& world, const FoundWorkspace& found,
                                    const Repository& repository, const NamedSnapshot& snapshot,
-                                   bool remove_extra, const WorkspaceRestoreOptions& options) {
+                                   bool remove_extra, const std::optional<FolderLook>& look,
+                                   const WorkspaceRestoreOptions& options) {
   WorkspaceCopy marked = found.copy.value_or(WorkspaceCopy{});
   marked.workspace = found.workspace.name;
   marked.id = found.workspace.id;
@@ -65,6 +66,7 @@ Result<RestoreReport> RestoreWhole(const WorkspaceWorld& world, const FoundWorks
   request.seen_file = SeenFileOf(found.folder);
   request.remove_extra = remove_extra;
   request.exclude = found.workspace.exclude;
+  request.look = look ? &*look : nullptr;
   OC_TRY(report, Restore(repository, request));
   FoundWorkspace now = found;
   now.copy = marked;
@@ -157,8 +159,9 @@ Result<WorkspaceInit> InitWorkspace(const WorkspaceWorld& world, FoundWorkspace 
   init.folder = found.folder;
   init.snapshot = newest;
   const bool was_ours = found.copy.has_value();
+  std::optional<FolderLook> look;
   if (was_ours && !options.force) {
-    OC_TRY(changes, FindLocalChanges(found, repository, newest.record.tree));
+    OC_TRY(changes, FindLocalChanges(found, repository, newest.record.tree, &look));
     const bool whole = found.copy->restoring.empty() && found.copy->base == newest.Id();
     if (whole) {
       init.outcome = changes.None() ? InitOutcome::kHasNewest : InitOutcome::kHasChanges;
@@ -168,7 +171,7 @@ Result<WorkspaceInit> InitWorkspace(const WorkspaceWorld& world, FoundWorkspace 
     }
     if (!changes.None()) return WouldLose(found, newest, changes);
   }
-  auto report = RestoreWhole(world, found, repository, newest, was_ours, options);
+  auto report = RestoreWhole(world, found, repository, newest, was_ours, look, options);
   if (!report) {
     if (!was_ours) LeaveNothing(found.folder, made, report.error(), options);
     return Fail(report.error());
@@ -182,14 +185,15 @@ Result<RestoreReport> RestoreInPlace(const WorkspaceWorld& world, const FoundWor
                                      const std::vector<std::string>& paths,
                                      const WorkspaceRestoreOptions& options) {
   OC_TRY(lock, LockWorkspace(found.folder, "overcap workspace restore", *world.clock));
+  std::optional<FolderLook> look;
   if (!options.force) {
-    OC_TRY(changes, FindLocalChanges(found, repository, snapshot.record.tree));
+    OC_TRY(changes, FindLocalChanges(found, repository, snapshot.record.tree, &look));
     std::erase_if(changes.changes, [&](const FolderDifference& difference) {
       return !IsWanted(difference.path, paths) || (!paths.empty() && difference.what != '~');
     });
     if (!changes.None()) return WouldLose(found, snapshot, changes);
   }
-  if (paths.empty()) return RestoreWhole(world, found, repository, snapshot, true, options);
+  if (paths.empty()) return RestoreWhole(world, found, repository, snapshot, true, look, options);
   RestoreRequest request = RequestFor(snapshot.record.tree, found.folder, options);
   request.paths = paths;
   request.exclude = found.workspace.exclude;

@@ -9,6 +9,7 @@
 #include "snapshot/repository/chunk_index.h"
 #include "snapshot/repository/chunk_reader.h"
 #include "snapshot/restore/content_check.h"
+#include "snapshot/restore/folder_look.h"
 #include "snapshot/restore/folder_names.h"
 #include "snapshot/restore/link_verdict.h"
 #include "snapshot/restore/restore.h"
@@ -79,31 +80,40 @@ class FolderDiffer {
 
 }  // namespace
 
-Result<CompareReport> CompareFolder(const Repository& repository, const CompareRequest& request) {
+Result<FolderLook> LookAtFolder(const Repository& repository, const CompareRequest& request) {
   OC_TRY(folder, TargetFolder::Open(request.folder, false));
+  FolderLook look;
   OC_TRY(index, ChunkIndex::Load(repository));
-  ChunkReader reader(repository, index);
+  look.index = std::make_shared<const ChunkIndex>(std::move(index));
+  ChunkReader reader(repository, *look.index);
   const GetMeta get = [&reader](const Digest& id) { return reader.Get(id); };
   OC_TRY(tree, WantedTree::Load(request.tree, {{}, request.keep_name}, get));
+  look.tree = std::move(tree);
   std::optional<Seen> seen;
   if (!request.seen_file.empty() && !request.read_all) {
     seen = Seen::Load(request.seen_file, repository.config().id, folder.path);
   }
   const IgnoreRules exclude(Join(request.exclude, "\n"));
-  SurveyRequest look;
-  look.seen = seen ? &*seen : nullptr;
-  look.knowledge = {seen.has_value(), seen ? seen->began_ns() : 0, false, 0};
-  look.match = {.times = false, .owners = false};
-  look.rules = AttributeRules::OfThisProcess(false);
-  look.list_names = true;
-  look.exclude = &exclude;
-  look.keep_name = request.keep_name;
-  look.threads = TeamSize(0);
-  Survey survey = SurveyTarget(tree, folder, look);
+  SurveyRequest survey;
+  survey.seen = seen ? &*seen : nullptr;
+  survey.knowledge = {seen.has_value(), seen ? seen->began_ns() : 0, false, 0};
+  survey.match = {.times = false, .owners = false};
+  survey.rules = AttributeRules::OfThisProcess(false);
+  survey.list_names = true;
+  survey.exclude = &exclude;
+  survey.keep_name = request.keep_name;
+  survey.threads = TeamSize(0);
+  look.survey = SurveyTarget(look.tree, folder, survey);
   CheckContents(
-      tree, folder, look, get, [] { return false; }, &survey);
-  JudgeLinks(tree, &survey);
-  return FolderDiffer(tree, folder, request, exclude).Run(survey);
+      look.tree, folder, survey, get, [] { return false; }, &look.survey);
+  JudgeLinks(look.tree, &look.survey);
+  look.report = FolderDiffer(look.tree, folder, request, exclude).Run(look.survey);
+  return look;
+}
+
+Result<CompareReport> CompareFolder(const Repository& repository, const CompareRequest& request) {
+  OC_TRY(look, LookAtFolder(repository, request));
+  return std::move(look.report);
 }
 
 }  // namespace overcap

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <sys/stat.h>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "snapshot/restore/content_writer.h"
 #include "snapshot/restore/disk_space.h"
 #include "snapshot/restore/file_maker.h"
+#include "snapshot/restore/folder_look.h"
 #include "snapshot/restore/link_verdict.h"
 #include "snapshot/restore/make_folders.h"
 #include "snapshot/restore/note_seen.h"
@@ -134,7 +136,8 @@ class Restorer {
     look.may_chmod = true;
     look.threads = TeamSize(request_.threads);
     look.stop = request_.stop;
-    survey_ = SurveyTarget(tree_, target_, look);
+    const bool looked_at = request_.look != nullptr && CanSurveyFrom(*request_.look) && !resumes_;
+    survey_ = looked_at ? SurveyFromLook(*request_.look, tree_, look) : SurveyTarget(tree_, target_, look);
     for (const TreeGap& gap : tree_.gaps()) {
       ledger_.Problem(gap.from,
                       StrCat("this and what follows it", gap.to ? StrCat(" before ", Quoted(*gap.to)) : "",
@@ -270,19 +273,26 @@ class Restorer {
   Survey survey_;
 };
 
+Result<std::shared_ptr<const ChunkIndex>> IndexFor(const Repository& repository,
+                                                   const RestoreRequest& request) {
+  if (request.look != nullptr) return request.look->index;
+  OC_TRY(index, ChunkIndex::Load(repository));
+  return std::make_shared<const ChunkIndex>(std::move(index));
+}
+
 }  // namespace
 
 Result<RestoreReport> Restore(const Repository& repository, const RestoreRequest& request) {
   if (request.owners && geteuid() != 0) {
     return Fail(ErrorCode::kDenied, "only root can restore owners", "leave them out, or run it as root");
   }
-  OC_TRY(index, ChunkIndex::Load(repository));
-  ChunkReader reader(repository, index);
+  OC_TRY(index, IndexFor(repository, request));
+  ChunkReader reader(repository, *index);
   const GetMeta get = [&reader](const Digest& id) { return reader.Get(id); };
   OC_TRY(tree, WantedTree::Load(request.tree, {request.paths, request.keep_name, true}, get));
   OC_TRY(target, TargetFolder::Open(request.target, true));
   if (!request.seen_file.empty() && !tree.partial()) MakeRoomForSeen(request.seen_file);
-  return Restorer(repository, request, index, get, tree, target).Run();
+  return Restorer(repository, request, *index, get, tree, target).Run();
 }
 
 }  // namespace overcap

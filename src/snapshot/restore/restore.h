@@ -13,6 +13,8 @@
 
 namespace overcap {
 
+struct FolderLook;
+
 struct RestoreProgress {
   int64_t files_done = 0, files_total = 0;  // that have to be written
   int64_t bytes_done = 0, bytes_total = 0;
@@ -27,6 +29,9 @@ struct RestoreRequest {
   bool owners = false;               // set uid and gid too; needs root
   std::string seen_file;             // local cache: read to know what is there, written at the end; "": none
   std::string keep_name = ".overcap";  // an entry of the target that is never touched or looked at
+  // The target as it was looked at a moment ago (folder_look.h), with the same keep_name and exclude: spares
+  // a second look. May be null.
+  const FolderLook* look = nullptr;
   int threads = 0;
   std::function<void(const RestoreProgress&)> progress;  // from any thread, 10 a second at most
   const std::atomic<bool>* stop =

@@ -91,6 +91,7 @@ class Surveyor {
 
   // The folder itself; it is there.
   void LookAtRoot() {
+    survey_.device = DeviceOf(root_);
     JudgeFolder(0, root_, request_.seen != nullptr ? &request_.seen->root() : nullptr);
     tasks_.Add(&below_);
   }
@@ -278,12 +279,17 @@ void Append(std::vector<T>* to, std::vector<T>* from) {
 
 }  // namespace
 
-Survey SurveyTarget(const WantedTree& tree, const TargetFolder& target, const SurveyRequest& request) {
+Survey EmptySurvey(size_t entries) {
   Survey survey;
-  survey.states.resize(tree.size(), EntryState::kMissing);
-  survey.stamps.resize(tree.size());
-  survey.known_names.resize(tree.size());
-  survey.foreign.resize(tree.size());
+  survey.states.resize(entries, EntryState::kMissing);
+  survey.stamps.resize(entries);
+  survey.known_names.resize(entries);
+  survey.foreign.resize(entries);
+  return survey;
+}
+
+Survey SurveyTarget(const WantedTree& tree, const TargetFolder& target, const SurveyRequest& request) {
+  Survey survey = EmptySurvey(tree.size());
   FolderTasks tasks;
   std::mutex mutex;  // guards what the threads hand over
   Surveyor(tree, target.fd.Get(), request, &survey, &tasks).LookAtRoot();

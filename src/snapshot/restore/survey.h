@@ -61,6 +61,7 @@ struct SurveyRequest {
 };
 
 struct Survey {
+  uint64_t device = 0;               // of the target
   std::vector<EntryState> states;    // per entry
   std::vector<SeenStamp> stamps;     // per entry; inode 0: not there
   std::vector<uint8_t> known_names;  // per folder: all that is in it is in the cache or was listed
@@ -72,6 +73,8 @@ struct Survey {
   std::vector<SurveyFailure> failures;
 };
 
+// Of a target in which nothing is.
+Survey EmptySurvey(size_t entries);
 Survey SurveyTarget(const WantedTree& tree, const TargetFolder& target, const SurveyRequest& request);
 
 }  // namespace overcap
