@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accounts, and jobs that wait.
+#include <algorithm>
+#include <cmath>
+
+#include "sched/pooled/pooled_scheduler.h"
+
+namespace overcap::pooled {
+
+int64_t RoundedLimit(int64_t limit_s) {
+  if (limit_s >= kForever) return kForever;
+  int64_t step = 1;
+  while (limit_s / step >= 32) step *= 2;
+  return (limit_s + step - 1) / step * step;
+}
+
+PooledScheduler::PooledScheduler(Rules rules)
+    : rules_(std::move(rules)), nodes_(rules_), shares_(rules_), uses_(rules_.nodes.size()) {
+  const size_t partitions = rules_.partitions.size();
+  run_gpus_.resize(rules_.nodes.size() * partitions);
+  all_run_.resize(partitions);
+  tier_of_.resize(partitions);
+  user_limits_.resize(partitions);
+  lab_runs_.resize(rules_.labs.size());
+  for (size_t lab = 0; lab < rules_.labs.size(); ++lab) {
+    const LabRule& rule = rules_.labs[lab];
+    lab_gpus_.push_back(NewBudget(rule.gpu_cap, Unit::kGpus));
+    lab_cpus_.push_back(NewBudget(rule.cpu_cap, Unit::kCpus));
+    lab_types_.emplace_back();
+    for (size_t type = 0; type < rule.type_caps.size(); ++type) {
+      lab_types_.back().push_back(NewBudget(rule.type_caps[type], Unit::kGpus));
+      budgets_.back().type = static_cast<int>(type);
+    }
+    for (uint32_t at = lab_gpus_.back(); at < budgets_.size(); ++at) budgets_[at].lab = static_cast<int>(lab);
+  }
+  std::vector<int> order;
+  for (size_t i = 0; i < partitions; ++i) order.push_back(static_cast<int>(i));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return PartitionAt(a).priority > PartitionAt(b).priority; });
+  for (const int partition : order) {
+    if (tiers_.empty() || tiers_.back().priority != PartitionAt(partition).priority)
+      tiers_.push_back({PartitionAt(partition).priority, 0, {}, {}});
+    tiers_.back().partitions |= Bit(partition);
+    tier_of_[static_cast<size_t>(partition)] = tiers_.size() - 1;
+  }
+  const uint64_t all = partitions == 64 ? ~uint64_t{0} : Bit(static_cast<int>(partitions)) - 1;
+  for (const NodeRule& node : rules_.nodes) {
+    pool_gpus_ += node.type < 0 ? 0 : node.gpus;
+    if (!node.closed.empty() || (node.partitions & all) != all) plain_nodes_ = false;
+    for (const ClosedTime& time : node.closed) openings_.push_back(time.until_s);
+  }
+  std::sort(openings_.begin(), openings_.end());
+}
+
+uint32_t PooledScheduler::NewBudget(int limit, Unit unit) {
+  Budget budget;
+  budget.limit = limit;
+  budget.unit = unit;
+  budgets_.push_back(budget);
+  return static_cast<uint32_t>(budgets_.size() - 1);
+}
+
+int PooledScheduler::AddAccount(const AccountRule& rule) {
+  const int account = shares_.AddAccount(rule.lab);
+  const auto user = static_cast<size_t>(rule.user);
+  accounts_.push_back({rule.lab, rule.user, static_cast<uint32_t>(budgets_.size())});
+  const auto add = [&](int limit, Unit unit) { budgets_[NewBudget(limit, unit)].account = account; };
+  add(rule.limits.gpus, Unit::kGpus), add(rule.limits.cpus, Unit::kCpus), add(rule.limits.jobs, Unit::kJobs);
+  for (size_t partition = 0; partition < rules_.partitions.size(); ++partition) {
+    const PartitionRule& in = rules_.partitions[partition];
+    std::vector<uint32_t>& limits = user_limits_[partition];
+    if (limits.size() <= user) limits.resize(user + 1, ~uint32_t{0});
+    if (limits[user] == ~uint32_t{0}) {
+      limits[user] = NewBudget(in.per_user.gpus, Unit::kGpus);
+      NewBudget(in.per_user.cpus, Unit::kCpus);
+      NewBudget(in.per_user.jobs, Unit::kJobs);
+      for (uint32_t at = limits[user]; at < limits[user] + 3; ++at) {
+        budgets_[at].partition = static_cast<int>(partition);
+        budgets_[at].user = rule.user;
+      }
+    }
+    std::vector<Check>& checks = checks_.emplace_back();
+    const auto check = [&](uint32_t at) {
+      if (budgets_[at].limit < kNoLimit) checks.push_back({at, budgets_[at].unit});
+    };
+    const auto lab = static_cast<size_t>(rule.lab);
+    if (in.counts) check(lab_gpus_[lab]), check(lab_cpus_[lab]);
+    for (uint32_t i = 0; i < 3; ++i) {
+      if (in.counts && !in.yields) check(accounts_.back().limits + i);
+      check(limits[user] + i);
+    }
+  }
+  return account;
+}
+
+// ---- what a job asks for
+
+// Types of which there are enough nodes in the partition that could hold it.
+uint64_t PooledScheduler::TypesThatFit(const Need& need, int partition) const {
+  uint64_t types = 0;
+  for (int type = 0; type <= nodes_.types(); ++type) {
+    if (need.gpus > 0 && (type == nodes_.types() || (need.types & Bit(type)) == 0)) continue;
+    int fitting = 0;
+    for (const int node : nodes_.OfType(type)) {
+      const NodeTable::Node& one = nodes_[node];
+      fitting += one.gpus >= need.gpus && one.cpus >= need.cpus && one.mem >= need.mem_mb &&
+                 (rules_.nodes[static_cast<size_t>(node)].partitions & Bit(partition)) != 0;
+    }
+    if (fitting >= need.nodes) types |= Bit(type);
+  }
+  return types;
+}
+
+int PooledScheduler::DemandOf(const Need& need) {
+  const auto [found, is_new] = demand_index_.try_emplace(
+      {need.nodes, need.gpus, need.cpus, need.mem_mb, need.types}, static_cast<int>(demands_.size()));
+  if (is_new) {
+    Demand demand{need, std::vector<Demand::InPartition>(rules_.partitions.size())};
+    for (size_t partition = 0; partition < demand.in.size(); ++partition)
+      demand.in[partition].types = TypesThatFit(need, static_cast<int>(partition));
+    demands_.push_back(std::move(demand));
+    cpu_jobs_ = cpu_jobs_ || need.gpus == 0;
+  }
+  return found->second;
+}
+
+// The partitions of a job that can ever take it.
+uint64_t PooledScheduler::Allowed(const PoolJob& job, int demand, Refusal* why) const {
+  const Account& account = accounts_[static_cast<size_t>(job.account)];
+  const std::vector<uint32_t>& caps = lab_types_[static_cast<size_t>(account.lab)];
+  uint64_t allowed = 0;
+  *why = Refusal::kNoPartition;
+  for (size_t i = 0; i < rules_.partitions.size(); ++i) {
+    const auto partition = static_cast<int>(i);
+    const PartitionRule& rule = rules_.partitions[i];
+    if ((job.partitions & Bit(partition)) == 0 || !MayUse(rule, account.lab) ||
+        LimitIn(rule, job.limit_s) == 0)
+      continue;
+    uint64_t types = demands_[static_cast<size_t>(demand)].in[i].types;
+    if (types == 0) {
+      *why = std::max(*why, Refusal::kTooLarge);
+      continue;
+    }
+    for (size_t type = 0; rule.counts && job.need.gpus > 0 && type < caps.size(); ++type) {
+      if (budgets_[caps[type]].limit < job.need.all_gpus()) types &= ~Bit(static_cast<int>(type));
+    }
+    const std::vector<Check>& checks = ChecksOf(job.account, partition);
+    const bool within = std::all_of(checks.begin(), checks.end(), [&](const Check& check) {
+      return AmountOf(job.need, check.unit) <= budgets_[check.budget].limit;
+    });
+    if (types == 0 || !within) {
+      *why = std::max(*why, Refusal::kOverLimit);
+      continue;
+    }
+    allowed |= Bit(partition);
+  }
+  if (allowed != 0) *why = Refusal::kNone;
+  return allowed;
+}
+
+// ---- jobs
+
+JobRef PooledScheduler::NewJob(const PoolJob& told) {
+  JobRef ref = static_cast<JobRef>(jobs_.size());
+  if (free_refs_.empty()) {
+    jobs_.emplace_back();
+  } else {
+    ref = free_refs_.back();
+    free_refs_.pop_back();
+  }
+  Job& job = jobs_[ref];
+  job = {};
+  job.told = told;
+  job.lab = accounts_[static_cast<size_t>(told.account)].lab;
+  job.user = accounts_[static_cast<size_t>(told.account)].user;
+  job.demand = DemandOf(told.need);
+  return ref;
+}
+
+Refusal PooledScheduler::Submit(const PoolJob& job, JobRef* ref) {
+  PoolJob told = job;
+  if (told.need.gpus == 0) told.need.cpus = std::max(1, told.need.cpus);
+  Refusal why = Refusal::kNone;
+  const uint64_t allowed = Allowed(told, DemandOf(told.need), &why);
+  if (allowed == 0) return why;
+  *ref = NewJob(told);
+  jobs_[*ref].told.partitions = allowed;
+  PutInLines(*ref);
+  return Refusal::kNone;
+}
+
+void PooledScheduler::Ended(JobRef ref, int64_t now_s) {
+  Job& job = jobs_[ref];
+  if (job.state == State::kGone) return;
+  if (job.state == State::kQueued) {
+    TakeOutOfLines(ref);
+  } else if (job.state == State::kClaiming) {
+    DropClaim(ref);
+  } else {
+    Leave(ref, now_s);
+  }
+  job.state = State::kGone;
+  job.shares = {};
+  free_refs_.push_back(ref);
+}
+
+void PooledScheduler::Requeue(JobRef ref, int64_t now_s) {
+  if (jobs_[ref].state != State::kRunning && jobs_[ref].state != State::kLeaving) return;
+  Leave(ref, now_s);
+  PutInLines(ref);
+}
+
+void PooledScheduler::Checkpointed(JobRef ref, int64_t at_s) {
+  jobs_[ref].checkpoint_s = std::max(jobs_[ref].checkpoint_s, at_s);
+}
+
+// ---- lines
+
+bool PooledScheduler::Older(JobRef a, JobRef b) const {
+  const PoolJob &left = jobs_[a].told, &right = jobs_[b].told;
+  return std::tie(left.submit_s, left.seq, a) < std::tie(right.submit_s, right.seq, b);
+}
+
+uint32_t PooledScheduler::LineOf(int partition, const Job& job) {
+  const int64_t limit_s = RoundedLimit(LimitIn(PartitionAt(partition), job.told.limit_s));
+  const auto [found, is_new] = line_index_.try_emplace({partition, job.told.account, job.demand, limit_s},
+                                                       static_cast<uint32_t>(lines_.size()));
+  if (is_new) {
+    Line line;
+    line.partition = partition, line.account = job.told.account, line.demand = job.demand,
+    line.limit_s = limit_s;
+    line.size_score = rules_.weights.size * job.told.need.all_gpus() /
+                      static_cast<double>(std::max<int64_t>(1, pool_gpus_));
+    lines_.push_back(std::move(line));
+    line_dirty_.push_back(0);
+  }
+  return found->second;
+}
+
+void PooledScheduler::MarkDirty(uint32_t line) {
+  if (line_dirty_[line]) return;
+  line_dirty_[line] = 1;
+  tiers_[tier_of_[static_cast<size_t>(lines_[line].partition)]].dirty.push_back(line);
+}
+
+void PooledScheduler::PutInLines(JobRef ref) {
+  Job& job = jobs_[ref];
+  job.state = State::kQueued;
+  ++queued_;
+  for (uint64_t left = job.told.partitions; left != 0; left &= left - 1) {
+    const uint32_t at = LineOf(__builtin_ctzll(left), job);
+    std::vector<JobRef>& jobs = lines_[at].jobs;
+    size_t& head = lines_[at].head;
+    const auto begin = jobs.begin() + static_cast<std::ptrdiff_t>(head);
+    auto place =
+        jobs.empty() || Older(jobs.back(), ref)
+            ? jobs.end()
+            : std::lower_bound(begin, jobs.end(), ref, [this](JobRef a, JobRef b) { return Older(a, b); });
+    if (place == begin) MarkDirty(at);
+    if (head > 0 && place - begin < jobs.end() - place) {
+      std::move(begin, place, begin - 1);
+      *(place - 1) = ref;
+      --head;
+    } else {
+      jobs.insert(place, ref);
+    }
+  }
+}
+
+void PooledScheduler::TakeOutOfLines(JobRef ref) {
+  const Job& job = jobs_[ref];
+  --queued_;
+  for (uint64_t left = job.told.partitions; left != 0; left &= left - 1) {
+    const uint32_t at = LineOf(__builtin_ctzll(left), job);
+    std::vector<JobRef>& jobs = lines_[at].jobs;
+    size_t& head = lines_[at].head;
+    const auto begin = jobs.begin() + static_cast<std::ptrdiff_t>(head);
+    const auto place =
+        std::lower_bound(begin, jobs.end(), ref, [this](JobRef a, JobRef b) { return Older(a, b); });
+    if (place == begin) MarkDirty(at);
+    if (place - begin < jobs.end() - place) {
+      std::move_backward(begin, place, place + 1);
+      ++head;
+    } else {
+      jobs.erase(place);
+    }
+    if (head > 64 && head > jobs.size() / 2) {
+      jobs.erase(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(head));
+      head = 0;
+    }
+  }
+}
+
+Place PooledScheduler::PlaceOf(uint32_t at) const {
+  const Line& line = lines_[at];
+  const PoolJob& first = jobs_[line.first()].told;
+  const double age = static_cast<double>(first.submit_s) / static_cast<double>(rules_.weights.age_unit_s);
+  const double score = shares_.Of(line.account) + line.size_score + first.boost - rules_.weights.age * age;
+  return {score, first.submit_s, first.seq, at};
+}
+
+double PooledScheduler::ScoreOf(JobRef ref) const {
+  const PoolJob& told = jobs_[ref].told;
+  const double size =
+      rules_.weights.size * told.need.all_gpus() / static_cast<double>(std::max<int64_t>(1, pool_gpus_));
+  const double age = static_cast<double>(told.submit_s) / static_cast<double>(rules_.weights.age_unit_s);
+  return shares_.Of(told.account) + size + told.boost - rules_.weights.age * age;
+}
+
+// Brings the order up to date: of the lines that changed, or of all of them after shares have changed.
+void PooledScheduler::Sort(Tier* tier, bool all) {
+  if (!tier->dirty.empty()) {
+    std::erase_if(tier->order, [this](const Place& place) { return line_dirty_[place.line] != 0; });
+  } else if (!all) {
+    return;
+  }
+  const auto old = static_cast<std::ptrdiff_t>(tier->order.size());
+  for (const uint32_t line : tier->dirty) {
+    line_dirty_[line] = 0;
+    if (!lines_[line].empty()) tier->order.push_back(PlaceOf(line));
+  }
+  tier->dirty.clear();
+  if (all) {
+    for (Place& place : tier->order) place = PlaceOf(place.line);
+    std::sort(tier->order.begin(), tier->order.end());
+    return;
+  }
+  std::sort(tier->order.begin() + old, tier->order.end());
+  std::inplace_merge(tier->order.begin(), tier->order.begin() + old, tier->order.end());
+}
+
+}  // namespace overcap::pooled
