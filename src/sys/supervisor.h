@@ -58,6 +58,7 @@ struct GroupLimits {
   // True for a process that members began but that is not theirs: it and all that it started are neither
   // stopped nor waited for. Members are stopped whatever it says. May be empty.
   std::function<bool(pid_t)> leave_alone;
+  bool companion_decides = false;  // TERM and INT do not stop the group: its companion sees them, and will
 };
 
 // Something else to wait for while a group runs: a connection, a terminal, a clock.
@@ -68,6 +69,9 @@ class GroupCompanion {
   virtual int64_t Prepare(std::vector<pollfd>* fds) = 0;
   // After the wait, with its own descriptors as they came back. True: stop the group, as if it was cancelled.
   virtual bool Act(std::span<const pollfd> fds) = 0;
+  // Of the stop that Act() asks for: between TERM and KILL; -1: the supervisor's own. Asked each time: 0 ends a
+  // grace time that has begun.
+  virtual int64_t GraceUs() const { return -1; }
 };
 
 enum class StopCause { kNone, kMemberFailed, kCancelled, kTimeLimit, kMemoryLimit };
@@ -113,6 +117,7 @@ class Supervisor {
   }  // USR2 had arrived when signals were last looked at; stays true
   // How many USR1 had arrived when signals were last looked at.
   int WarningsSeen() const { return warnings_seen_; }
+  int SignalFd() const { return inbox_.PollFd(); }  // readable when a signal has arrived
   // Sleeps, but no longer than until TERM or INT arrives.
   void Pause(int64_t us);
 

@@ -48,6 +48,7 @@ struct RankLog {
 
 struct RankLogs::Impl {
   Tee tee = Tee::kRank0;
+  int first_rank = 0;
   std::vector<RankLog> ranks;
   std::string problem;
   int64_t last_output_us = 0;
@@ -55,7 +56,7 @@ struct RankLogs::Impl {
   size_t next = 0;  // whose turn it is to be shown
   std::vector<char> buffer;
 
-  bool Shows(size_t rank) const { return tee == Tee::kAll || (tee == Tee::kRank0 && rank == 0); }
+  bool Shows(size_t rank) const { return tee == Tee::kAll || (tee == Tee::kRank0 && first_rank == 0 && rank == 0); }
 
   void KeepTime(RankLog* log, int stream, int64_t now_us) {
     if (stream == log->last_stream && now_us - log->last_us < kTimesStepUs && now_us >= log->last_us) return;
@@ -106,7 +107,7 @@ struct RankLogs::Impl {
   }
 
   std::string WithPrefix(size_t rank, std::string_view text) const {
-    const std::string prefix = StrCat("[", rank, "] ");
+    const std::string prefix = StrCat("[", static_cast<size_t>(first_rank) + rank, "] ");
     std::string out;
     for (size_t at = 0; at < text.size();) {
       const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
@@ -145,14 +146,15 @@ struct RankLogs::Impl {
   }
 };
 
-Result<RankLogs> RankLogs::Make(const std::string& folder, int ranks, Tee tee) {
+Result<RankLogs> RankLogs::Make(const std::string& folder, int ranks, Tee tee, int first_rank) {
   AllowOpenFiles(FilesFor(ranks));
   RankLogs logs(new Impl);
   logs.impl_->tee = tee;
+  logs.impl_->first_rank = first_rank;
   logs.impl_->ranks.resize(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
     RankLog& log = logs.impl_->ranks[rank];
-    log.path = StrCat(folder, "/rank-", rank, ".log");
+    log.path = StrCat(folder, "/rank-", first_rank + rank, ".log");
     log.file = Fd(open(log.path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (!log.file) return Fail(ErrnoError(errno, StrCat("cannot make log '", log.path, "'")));
   }

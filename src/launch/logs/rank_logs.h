@@ -19,8 +19,8 @@ enum class Tee { kNone, kRank0, kAll };  // kAll: whole lines, each with its ran
 class RankLogs {
  public:
   // Makes `folder`/rank-R.log for every rank, and sees to it that this process may open as many files as it
-  // needs for so many ranks.
-  static Result<RankLogs> Make(const std::string& folder, int ranks, Tee tee);
+  // needs for so many ranks. They are called `first_rank` and up; all other functions here count from 0.
+  static Result<RankLogs> Make(const std::string& folder, int ranks, Tee tee, int first_rank = 0);
   RankLogs(RankLogs&&) noexcept;
   RankLogs& operator=(RankLogs&&) noexcept;
   ~RankLogs();

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/elastic/elastic_launch.h"
+
+#include "base/text.h"
+#include "control/elastic/elastic_agent.h"
+#include "control/launch_folder.h"
+#include "elastic/etcd/etcd_rendezvous.h"
+#include "elastic/host/host_rendezvous.h"
+#include "sys/inherited_children.h"
+#include "sys/own_host_name.h"
+
+namespace overcap {
+namespace {
+
+Result<std::unique_ptr<elastic::Rendezvous>> MakeRendezvous(const ElasticOptions& options, const LaunchWorld& world,
+                                                            const std::string& agent) {
+  const elastic::ElasticTimes times{options.ttl_us};
+  const Variables& variables = world.variables;
+  if (options.place.kind == elastic::RendezvousPlace::Kind::kEtcd) {
+    elastic::EtcdRendezvousOptions etcd;
+    etcd.etcd.endpoints = options.place.endpoints;
+    etcd.etcd.tls = options.place.tls;
+    etcd.etcd.user = variables.Get("OVERCAP_ETCD_USER");
+    etcd.etcd.password = variables.Get("OVERCAP_ETCD_PASSWORD");
+    etcd.etcd.certificates = {std::string(variables.Get("OVERCAP_ETCD_CA")), std::string(variables.Get("OVERCAP_ETCD_CERT")),
+                              std::string(variables.Get("OVERCAP_ETCD_KEY"))};
+    etcd.agent = agent;
+    etcd.address = options.local_addr;
+    etcd.times = times;
+    OC_TRY(made, elastic::EtcdRendezvous::Make(options.place, std::move(etcd), world.clock, world.random.Next()));
+    return std::unique_ptr<elastic::Rendezvous>(std::move(made));
+  }
+  elastic::HostRendezvousOptions host;
+  host.folder = world.root + "/elastic";
+  host.agent = agent;
+  host.secret = variables.Get("OVERCAP_RDZV_KEY");
+  host.times = times;
+  OC_TRY(made, elastic::HostRendezvous::Make(options.place, std::move(host), world.clock, &world.random));
+  return std::unique_ptr<elastic::Rendezvous>(std::move(made));
+}
+
+// What ranks must not see: by these one could speak for the agent.
+std::vector<std::string> RankEnvironment(const Variables& given) {
+  Variables variables = given;
+  for (const std::string_view name : {"OVERCAP_ETCD_USER", "OVERCAP_ETCD_PASSWORD", "OVERCAP_RDZV_KEY"}) {
+    variables.Remove(name);
+  }
+  return variables.entries();
+}
+
+LaunchFacts FactsOf(const ElasticOptions& options, const LaunchWorld& world, const std::string& id,
+                    const std::string& host) {
+  LaunchFacts facts;
+  facts.id = id;
+  facts.command = options.command;
+  facts.folder = world.folder;
+  facts.launcher.flavour = Flavour::kLocal;
+  facts.plan.world_size = options.ranks;
+  facts.plan.hosts = {{host, 0, options.ranks, 0}};
+  facts.allocation.this_host = host;
+  facts.started_us = world.clock.WallUs();
+  return facts;
+}
+
+void Tell(const ElasticEnd& end, const std::string& folder, LaunchVoice* voice) {
+  if (end.status == 0) return;
+  LaunchFailure failure;
+  failure.cause = end.rank_failed ? "rank_failed" : (end.status > 128 ? "cancelled" : "host_failed");
+  failure.attempt = end.attempts.empty() ? 0 : end.attempts.back().attempt;
+  failure.line = end.message;
+  failure.last_lines = end.traceback;
+  failure.logs = folder;
+  voice->Failure(failure);
+}
+
+}  // namespace
+
+Result<int> RunElasticLaunch(ElasticOptions options, const LaunchWorld& world, LaunchVoice* voice) {
+  const std::string id = MakeLaunchId(world.clock.WallUs(), static_cast<uint32_t>(world.random.Next()));
+  const std::string agent = StrCat(id, "-", world.random.Next() % 1'000'000);
+  if (options.place.id.empty()) options.place.id = agent;
+  OC_TRY(guard, RankGuard::Make());
+  const auto leave_alone = InheritedChildren();  // the guard among them
+  SupervisorTimes times;
+  times.grace = options.grace_us;
+  OC_TRY(supervisor, Supervisor::Make(world.clock, times, {.hangup_cancels = true, .second_kills = true}));
+  OC_TRY(rendezvous, MakeRendezvous(options, world, agent));
+  OC_TRY(socket, RankSocket::Make(StrCat("overcap-elastic-", agent)));
+  OC_TRY(folder, LaunchFolder::Make(world.root, options.logs, id));
+  const std::string host = OwnHostName();
+  if (const auto kept = folder.KeepFacts(FactsOf(options, world, id, host)); !kept) {
+    folder.Remove();
+    return Fail(kept.error());
+  }
+  voice->Note(StrCat("logs in ", folder.path()));
+  ElasticAgent run({options, world, *voice, folder, *supervisor, *guard, *rendezvous, socket, leave_alone,
+                    RankEnvironment(world.variables), agent, host});
+  auto end = run.Run();
+  if (!end) {
+    (void)folder.KeepResult(ExitStatus(end.error().code), {});
+    return Fail(std::move(end).error());
+  }
+  if (const auto kept = folder.KeepResult(end->status, end->attempts); !kept) voice->Warn(kept.error().message);
+  Tell(*end, folder.path(), voice);
+  return end->status;
+}
+
+}  // namespace overcap

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/elastic/rank_guard.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <limits>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sys/clock.h"
+
+namespace overcap {
+namespace {
+
+constexpr int kMostGroups = 4096;
+constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
+constexpr int64_t kAgainUs = 50'000;
+
+// One order, small enough for a pipe to take whole.
+struct GuardOrder {
+  char type;  // 'c': forget all groups, 'g': this group too, 't': kill at that time
+  int64_t value;
+};
+
+struct Watched {
+  pid_t groups[kMostGroups];
+  int count = 0;
+  int64_t kill_at_us = kFar;
+
+  void Kill() const {
+    for (int i = 0; i < count; ++i) kill(-groups[i], SIGKILL);
+  }
+  void Take(const GuardOrder& order) {
+    if (order.type == 'c') count = 0;
+    if (order.type == 'g' && count < kMostGroups) groups[count++] = static_cast<pid_t>(order.value);
+    if (order.type == 't') kill_at_us = order.value;
+  }
+};
+
+// Only what may be done after a fork without exec.
+[[noreturn]] void Guard(int pipe_fd) {
+  static Watched watched;
+  const PosixClock clock;
+  for (;;) {
+    const int64_t left = watched.count == 0 || watched.kill_at_us == kFar ? kFar : watched.kill_at_us - clock.MonotonicUs();
+    if (left <= 0) {
+      watched.Kill();
+      watched.kill_at_us = clock.MonotonicUs() + kAgainUs;
+      continue;
+    }
+    pollfd wait{pipe_fd, POLLIN, 0};
+    if (poll(&wait, 1, left == kFar ? -1 : static_cast<int>(left / 1000) + 1) <= 0) continue;
+    GuardOrder order{};
+    const ssize_t n = read(pipe_fd, &order, sizeof order);
+    if (n == sizeof order) {
+      watched.Take(order);
+    } else if (n == 0) {  // the agent is gone
+      watched.Kill();
+      _exit(0);
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RankGuard>> RankGuard::Make() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
+  Fd read_end(ends[0]), write_end(ends[1]);
+  const pid_t pid = fork();
+  if (pid < 0) return Fail(ErrnoError(errno, "cannot start the guard of the ranks"));
+  if (pid == 0) {
+    write_end.Reset();
+    setsid();
+    for (const int sig : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE}) signal(sig, SIG_IGN);
+    prctl(PR_SET_NAME, "overcap-guard");
+    // Nobody shall wait for the end of the agent's output because of us.
+    const int nothing = open("/dev/null", O_RDWR);
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, fd);
+    Guard(read_end.Get());
+  }
+  (void)fcntl(write_end.Get(), F_SETFL, O_NONBLOCK);
+  return std::unique_ptr<RankGuard>(new RankGuard(std::move(write_end), pid));
+}
+
+RankGuard::~RankGuard() {
+  pipe_.Reset();
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+void RankGuard::Tell(char type, int64_t value) {
+  GuardOrder order{};
+  order.type = type;
+  order.value = value;
+  (void)!write(pipe_.Get(), &order, sizeof order);
+}
+
+void RankGuard::Watch(const std::vector<pid_t>& groups) {
+  Tell('c', 0);
+  for (const pid_t group : groups) {
+    if (group > 0) Tell('g', group);
+  }
+}
+
+void RankGuard::KillAt(int64_t monotonic_us) {
+  if (monotonic_us == kill_at_us_) return;
+  kill_at_us_ = monotonic_us;
+  Tell('t', monotonic_us);
+}
+
+}  // namespace overcap

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <sys/types.h>
+#include <vector>
+
+#include "base/result.h"
+#include "sys/fd.h"
+
+namespace overcap {
+
+// A process beside the agent that kills the agent's ranks, by their process groups, when the agent is gone, or when it
+// has not put off the time at which they must end: because it is stopped, or starved.
+class RankGuard {
+ public:
+  // Forks: to be made before any thread, and before whoever takes this process's children for his own.
+  static Result<std::unique_ptr<RankGuard>> Make();
+  ~RankGuard();  // waits until the guard has ended
+  RankGuard(const RankGuard&) = delete;
+
+  void Watch(const std::vector<pid_t>& groups);  // instead of those before; 0 is none
+  void KillAt(int64_t monotonic_us);
+
+ private:
+  RankGuard(Fd pipe, pid_t pid) : pipe_(std::move(pipe)), pid_(pid) {}
+  void Tell(char type, int64_t value);
+
+  Fd pipe_;
+  pid_t pid_;
+  int64_t kill_at_us_ = 0;
+};
+
+}  // namespace overcap
