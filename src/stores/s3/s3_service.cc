@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stores/s3/s3_service.h"
+
+#include <cstdlib>
+
+#include "base/text.h"
+#include "net/http/digests.h"
+#include "net/http/http_date.h"
+#include "net/http/retry_loop.h"
+#include "sys/random.h"
+
+namespace overcap {
+namespace {
+
+std::string OwnEndpoint(const std::string& region) {
+  return StrCat("https://s3.", region, ".amazonaws.com", region.starts_with("cn-") ? ".cn" : "");
+}
+
+// A name with dots is no single label, which is all that a certificate's '*' stands for; an address has no
+// labels.
+bool MustBeInPath(const std::string& bucket, const HttpOrigin& origin) {
+  const bool address = origin.host.find(':') != origin.host.npos ||
+                       origin.host.find_first_not_of("0123456789.") == origin.host.npos;
+  return address || (origin.tls && bucket.find('.') != bucket.npos);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<S3Service>> S3Service::Open(const S3Access& access, const std::string& bucket,
+                                                   const Clock& clock, const S3Tuning& tuning) {
+  OC_TRY(url, ParseUrl(access.endpoint.empty() ? OwnEndpoint(access.region) : access.endpoint));
+  if (!url.query.empty())
+    return Fail(ErrorCode::kUsage, StrCat("the endpoint of bucket '", bucket, "' has a '?' in it"));
+  std::unique_ptr<S3Service> service(new S3Service(access, bucket, clock, tuning));
+  service->base_path_ = url.path == "/" ? "" : url.path;
+  if (service->base_path_.ends_with('/')) service->base_path_.pop_back();
+  if (access.path_style || MustBeInPath(bucket, url.origin)) {
+    service->base_path_ += StrCat("/", PercentEncode(bucket));
+  } else {
+    url.origin.host = StrCat(bucket, ".", url.origin.host);
+  }
+  HttpClientOptions options;
+  options.tls.ca_file = access.ca_file;
+  service->client_ = std::make_unique<HttpClient>(url.origin, options);
+  return service;
+}
+
+std::string S3Service::PathOf(const std::string& key) const {
+  if (key.empty()) return base_path_.empty() ? "/" : base_path_;
+  return StrCat(base_path_, "/", PercentEncode(key, "/"));
+}
+
+SigV4Scope S3Service::Scope() const {
+  return {access_.access_key, access_.secret, access_.region, "s3"};
+}
+
+HttpRequest S3Service::Signed(const S3Call& call, const std::string& payload_hash) const {
+  SigV4Request to_sign;
+  to_sign.method = call.method;
+  to_sign.path = PathOf(call.key);
+  to_sign.query = call.query;
+  to_sign.payload_hash = payload_hash;
+  to_sign.time_us = NowUs();
+  to_sign.headers = call.headers;
+  to_sign.headers.push_back({"x-amz-content-sha256", payload_hash});
+  to_sign.headers.push_back({"x-amz-date", BasicIsoTime(to_sign.time_us)});
+  if (!access_.session_token.empty())
+    to_sign.headers.push_back({"x-amz-security-token", access_.session_token});
+
+  HttpRequest request;
+  request.method = call.method;
+  request.target = to_sign.path;
+  if (!call.query.empty()) request.target += StrCat("?", SortedQuery(call.query));
+  request.headers = to_sign.headers;
+  request.body = call.body;
+  request.has_body = call.has_body;
+  request.deadlines = tuning_.deadlines;
+  if (access_.access_key.empty()) return request;  // what everybody may read needs no signature
+  to_sign.headers.push_back({"host", client_->origin().HostHeader()});
+  request.headers.push_back({"authorization", Authorization(Scope(), to_sign)});
+  return request;
+}
+
+// Believes the service's clock when it refuses ours; true when that changed something.
+bool S3Service::CorrectClock(const S3Answer& answer) const {
+  if (answer.problem->code != "RequestTimeTooSkewed" && answer.problem->code != "RequestExpired")
+    return false;
+  const auto theirs = ParseHttpDate(answer.head.Find("date"));
+  if (!theirs) return false;
+  const int64_t skew = *theirs - clock_.WallUs();
+  const bool changes = std::llabs(skew - skew_us_) > 60'000'000;
+  skew_us_ = skew;
+  return changes;
+}
+
+// The header has whole seconds, and some round what they tell of others up.
+int64_t S3Service::TimeOf(const S3Answer& answer) const {
+  return ParseHttpDate(answer.head.Find("date")).value_or(NowUs()) + 1'000'000;
+}
+
+Result<S3Answer> S3Service::Call(const S3Call& call, std::string* body, size_t most) const {
+  const std::string hash = call.payload_hash.empty() ? HexOf(Sha256OfPieces(call.body)) : call.payload_hash;
+  RetryPolicy policy = tuning_.retry;
+  if (!reached_) policy.deadline_us = std::min(policy.deadline_us, tuning_.unreached_deadline_us);
+  KernelRandom random;
+  RetryLoop retry(policy, clock_, random);
+  while (true) {
+    auto sent = client_->Call(Signed(call, hash), body, most);
+    if (!sent) {
+      if (IsPassing(sent.error()) && retry.Again(std::nullopt)) continue;
+      return Fail(std::move(sent).error());
+    }
+    S3Answer answer{std::move(*sent), std::nullopt};
+    // An answer may have begun well before it failed: S3 says so in the body.
+    const bool says_error =
+        answer.head.status == 200 && call.method == "POST" && body->find("<Error>") != body->npos;
+    if (answer.head.status < 300 && !says_error) {
+      reached_ = bucket_seen_ = true;
+      return answer;
+    }
+    answer.problem = ReadS3Problem(answer.head, *body);
+    if (says_error) answer.problem->status = 500;
+    if (!answer.problem->foreign) reached_ = true;
+    if (CorrectClock(answer)) continue;
+    if (IsPassing(*answer.problem) && retry.Again(RetryAfterUs(answer.head.Find("retry-after")))) continue;
+    return answer;
+  }
+}
+
+std::string S3Service::Presigned(const std::string& key, int64_t seconds) const {
+  SigV4Request request;
+  request.method = "GET";
+  request.path = PathOf(key);
+  request.time_us = NowUs();
+  request.headers = {{"host", client_->origin().HostHeader()}};
+  return StrCat(client_->origin().Text(), request.path, "?",
+                PresignedQuery(Scope(), access_.session_token, seconds, request));
+}
+
+}  // namespace overcap

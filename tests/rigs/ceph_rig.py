@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Ceph with its S3 gateway, in memory, on one machine: a monitor, one storage daemon, radosgw.
+
+    with Ceph() as ceph:
+        ceph.endpoint                                  # "http://127.0.0.1:PORT"
+        ceph.access_key, ceph.secret_key, ceph.region
+        ceph.calls.make_bucket("b")                    # an S3 client of the tests' own: rigs/s3_calls.py
+        ceph.environment                               # AWS_... variables that say all of it
+
+It checks signatures, the hash of what is sent, the clock and conditions of puts; regions it does not check.
+"""
+import shutil
+import unittest
+import uuid
+
+from rigs.s3_calls import S3Calls
+from rigs.servers import Servers, free_port, listens
+
+PROGRAMS = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "monmaptool")
+
+CONFIGURATION = """[global]
+fsid = {fsid}
+mon host = v1:127.0.0.1:{mon_port}
+mon initial members = a
+auth cluster required = none
+auth service required = none
+auth client required = none
+run dir = {at}/run
+admin socket = {at}/run/$name.asok
+log file = {at}/log/$name.log
+pid file = {at}/run/$name.pid
+crash dir = {at}/run/crash
+osd pool default size = 1
+osd pool default min size = 1
+osd pool default pg num = 1
+osd pool default pgp num = 1
+osd pool default pg autoscale mode = off
+osd crush chooseleaf type = 0
+mon allow pool size one = true
+mon warn on pool no redundancy = false
+mon data avail warn = 1
+mon data avail crit = 0
+mon data = {at}/mon
+ms bind msgr2 = false
+public addr = 127.0.0.1
+cluster addr = 127.0.0.1
+[osd]
+osd data = {at}/osd0
+osd objectstore = memstore
+memstore device bytes = {bytes}
+[client.rgw]
+rgw frontends = beast endpoint=127.0.0.1:{rgw_port}
+rgw enable usage log = false
+rgw dns name = localhost
+rgw thread pool size = 16
+"""
+
+
+class Ceph(Servers):
+    region = "us-east-1"
+    access_key, secret_key = "OVERCAPCEPHTESTKEY00", "ceph/secret+key/of/the/tests/0123456789ab"
+
+    def __init__(self, memory=4 * 1024**3):
+        missing = [name for name in PROGRAMS if not shutil.which(name)]
+        if missing:
+            raise unittest.SkipTest(f"NOT TESTED: no {' '.join(missing)} here (Debian: radosgw ceph-mon ceph-osd ceph-common)")
+        super().__init__("ceph-")
+        try:
+            self.begin(memory)
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self, memory):
+        at, self.port, mon_port = self.folder, free_port(), free_port()
+        for name in ("mon", "osd0", "run", "log"):
+            (at / name).mkdir()
+        fsid, osd = str(uuid.uuid4()), str(uuid.uuid4())
+        (at / "ceph.conf").write_text(
+            CONFIGURATION.format(fsid=fsid, at=at, mon_port=mon_port, rgw_port=self.port, bytes=memory))
+        conf = ["-c", str(at / "ceph.conf")]
+        self.run(["monmaptool", "--create", "--addv", "a", f"[v1:127.0.0.1:{mon_port}]", "--fsid", fsid, str(at / "monmap")])
+        self.run(["ceph-mon", *conf, "--mkfs", "-i", "a", "--monmap", str(at / "monmap")])
+        self.start("mon", ["ceph-mon", *conf, "-i", "a", "-f"])
+        self.wait(lambda: listens(mon_port), "the monitor of Ceph")
+        self.run(["ceph", *conf, "--connect-timeout", "60", "osd", "new", osd])
+        self.run(["ceph-osd", *conf, "-i", "0", "--mkfs", "--osd-uuid", osd])
+        self.start_osd(conf)
+        self.start("rgw", ["radosgw", *conf, "-n", "client.rgw", "-f"])
+        self.run(["radosgw-admin", *conf, "-n", "client.rgw", "user", "create", "--uid=tests", "--display-name=tests",
+                  f"--access-key={self.access_key}", f"--secret-key={self.secret_key}"])
+        self.wait(lambda: listens(self.port), "the gateway of Ceph")
+
+    def start_osd(self, conf):
+        """It gives up when it asks the monitor for something before it has learnt which cluster that is of: then anew."""
+        for _ in range(10):
+            process = self.start("osd", ["ceph-osd", *conf, "-i", "0", "-f"])
+            while process.poll() is None:
+                if '"num_up_osds":1' in self.run(["ceph", *conf, "--connect-timeout", "60", "osd", "stat", "-f", "json"]):
+                    return
+            self.processes.remove(process)
+        raise RuntimeError(f"ceph-osd ended ten times: {self.outputs()}")
+
+    @property
+    def endpoint(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def calls(self):
+        return S3Calls(self.endpoint, self.access_key, self.secret_key, self.region)
+
+    @property
+    def environment(self):
+        return {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key,
+                "AWS_REGION": self.region, "AWS_ENDPOINT_URL": self.endpoint, "AWS_EC2_METADATA_DISABLED": "true"}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The S3 store against real services: the conformance suite of all stores, and what is S3's own.
+
+The suite is build/*/unit/stores_test, beside $OVERCAP_BINARY."""
+import os
+import pathlib
+import subprocess
+import unittest
+
+from rigs.ceph_rig import Ceph
+from rigs.swift_rig import Swift
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+BINARY = pathlib.Path(os.environ.get("OVERCAP_BINARY") or REPOSITORY / "build/release/overcap").resolve()
+SUITE = BINARY.parent / "unit" / "stores_test"
+DEADLINE_SECONDS = 500
+BUCKET = "conformance"
+
+
+class Conformance:
+    @classmethod
+    def setUpClass(cls):
+        if not SUITE.exists():
+            raise unittest.SkipTest(f"NOT TESTED: {SUITE} is not built")
+        cls.server = cls.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.calls.make_bucket(BUCKET)
+
+    def run_suite(self, tests):
+        env = {**os.environ, "OVERCAP_TEST_S3_ENDPOINT": self.server.endpoint, "OVERCAP_TEST_S3_KEY": self.server.access_key,
+               "OVERCAP_TEST_S3_SECRET": self.server.secret_key, "OVERCAP_TEST_S3_REGION": self.server.region,
+               "OVERCAP_TEST_S3_BUCKET": BUCKET}
+        done = subprocess.run([str(SUITE), f"--gtest_filter={tests}", "--gtest_brief=1"], env=env, capture_output=True, text=True,
+                              timeout=240, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
+        self.assertRegex(done.stdout, r"PASSED  \] [1-9]\d* tests")
+        self.assertNotIn("SKIPPED", done.stdout)
+
+    def test_the_suite_of_all_stores_holds(self):
+        self.run_suite("S3/StoreConformance.*")
+
+    def test_what_is_its_own_holds(self):
+        self.run_suite("S3/RealS3.*")
+
+
+class OnCeph(Conformance, unittest.TestCase):
+    Server = Ceph
+
+
+class OnSwift(Conformance, unittest.TestCase):
+    Server = Swift
+
+
+if __name__ == "__main__":
+    unittest.main()
