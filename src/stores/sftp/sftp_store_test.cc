@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stores/sftp/sftp_store.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "stores/testing/quick_folder.h"
+#include "stores/testing/store_conformance.h"
+#include "sys/variables.h"
+
+namespace overcap {
+namespace {
+
+constexpr const char* kServer = "/usr/lib/openssh/sftp-server";
+
+// Stands for ssh: what it gets to hear goes to OpenSSH's server of this machine. With $OVERCAP_TEST_SSH that
+// is run in its place, to the host $OVERCAP_TEST_SSH_HOST.
+class SftpRig {
+ public:
+  SftpRig() {
+    program_ = folder_ / "ssh";
+    Script(StrCat("exec ", kServer));
+  }
+  void Script(const std::string& line) {
+    std::ofstream(program_, std::ios::trunc) << "#!/bin/sh\n" << line << "\n";
+    std::filesystem::permissions(program_, std::filesystem::perms::owner_all);
+  }
+  SftpTarget Target() const {
+    SftpTarget target;
+    const char* ssh = getenv("OVERCAP_TEST_SSH");
+    const char* host = getenv("OVERCAP_TEST_SSH_HOST");
+    target.program = ssh != nullptr ? ssh : program_;
+    target.host = host != nullptr ? host : "test-host";
+    target.env = Variables::OfThisProcess().entries();
+    target.location = StrCat("ssh://", target.host, folder_ / "store");
+    return target;
+  }
+  Result<std::unique_ptr<SftpStore>> Open(SftpStoreOptions options = {.create = true}) const {
+    return SftpStore::Open(Target(), folder_ / "store", options);
+  }
+  const QuickFolder& folder() const { return folder_; }
+
+ private:
+  const QuickFolder folder_;
+  std::string program_;
+};
+
+// A store with the folder that it is in.
+class RiggedStore : public SftpRig {
+ public:
+  std::unique_ptr<SftpStore> store;
+};
+
+// The one of the test that runs.
+RiggedStore* current = nullptr;
+
+std::shared_ptr<Store> SftpAgain(Store&) {
+  auto store = current->Open();
+  return store ? std::shared_ptr<Store>(std::move(*store)) : nullptr;
+}
+
+std::shared_ptr<Store> MakeSftp(std::string* why) {
+  if (access(kServer, X_OK) != 0) {
+    *why = StrCat(kServer, " is not there");
+    return nullptr;
+  }
+  auto rigged = std::make_shared<RiggedStore>();
+  auto store = rigged->Open();
+  if (!store) {
+    *why = store.error().message;
+    return nullptr;
+  }
+  rigged->store = std::move(*store);
+  current = rigged.get();
+  return std::shared_ptr<Store>(rigged, rigged->store.get());
+}
+
+INSTANTIATE_TEST_SUITE_P(Sftp, StoreConformance, testing::Values(StoreMaker{"sftp", MakeSftp, SftpAgain}),
+                         StoreName);
+
+class SftpStoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (access(kServer, X_OK) != 0) GTEST_SKIP() << "NOT TESTED: " << kServer << " is not there";
+  }
+  SftpRig rig_;
+};
+
+TEST_F(SftpStoreTest, AFolderThatIsMissingIsNamed) {
+  const auto store = rig_.Open({});
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code, ErrorCode::kNotFound);
+  std::ofstream(rig_.folder() / "store") << "a file";
+  EXPECT_EQ(rig_.Open().error().code, ErrorCode::kUsage);
+}
+
+TEST_F(SftpStoreTest, FilesArePrivateOrPeoples) {
+  using std::filesystem::perms;
+  const auto mode = [&](const std::string& path) {
+    return std::filesystem::status(rig_.folder() / path).permissions() & perms::all;
+  };
+  ASSERT_TRUE((*rig_.Open())->Put("a/b", "x"));
+  EXPECT_EQ(mode("store/a/b"), static_cast<perms>(0600));
+  EXPECT_EQ(mode("store/a"), static_cast<perms>(0700));
+  const auto peoples =
+      rig_.Open({.create = false, .keys = KeyRule::kAny, .private_files = false, .durable = false});
+  ASSERT_TRUE((*peoples)->Put(".c d/\xff\n", "x"));
+  EXPECT_EQ(*(*peoples)->Get(".c d/\xff\n"), "x");
+  EXPECT_NE(mode("store/.c d") & static_cast<perms>(0050), perms::none);
+  EXPECT_EQ((*peoples)->ListAll("")->size(), 2u);
+}
+
+TEST_F(SftpStoreTest, WhatIsNeitherFileNorFolderIsToldOf) {
+  const auto store = rig_.Open({.create = true, .keys = KeyRule::kAny});
+  ASSERT_TRUE((*store)->Put("d/f", "x"));
+  std::filesystem::create_symlink("f", rig_.folder() / "store/d/good");
+  std::filesystem::create_symlink("none", rig_.folder() / "store/d/dangling");
+  std::filesystem::create_symlink("..", rig_.folder() / "store/d/circle");
+  const auto page = (*store)->List("", "");
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->objects.size(), 2u);
+  EXPECT_EQ(page->objects[1].key, "d/good");
+  EXPECT_EQ(page->objects[1].size, 1);
+  EXPECT_EQ(page->left_out, 2);
+}
+
+TEST_F(SftpStoreTest, ALinkThatWasLostIsMadeAnew) {
+  const std::string once = rig_.folder() / "once";
+  rig_.Script(
+      StrCat("if mkdir ", once, " 2>/dev/null; then timeout 0.5 ", kServer, "; else exec ", kServer, "; fi"));
+  const auto store = rig_.Open();
+  ASSERT_TRUE(store) << store.error().message;
+  bool lost = false;
+  for (int i = 0; i < 100'000 && !lost; ++i) {
+    const Result<void> put = (*store)->Put("a", "x");
+    lost = !put;
+    EXPECT_TRUE(!lost || put.error().code == ErrorCode::kUnavailable);
+  }
+  EXPECT_TRUE(lost);
+  EXPECT_TRUE((*store)->Put("a", "y"));
+  EXPECT_EQ(*(*store)->Get("a"), "y");
+}
+
+TEST_F(SftpStoreTest, SaysWhatSshSays) {
+  rig_.Script("echo 'me@host: Permission denied (publickey).' >&2; exit 255");
+  const auto denied = rig_.Open();
+  ASSERT_FALSE(denied);
+  EXPECT_EQ(denied.error().code, ErrorCode::kDenied);
+  EXPECT_NE(denied.error().message.find("Permission denied (publickey)"), std::string::npos)
+      << denied.error().message;
+  EXPECT_NE(denied.error().hint.find("ssh-copy-id"), std::string::npos);
+  rig_.Script("echo 'ssh: connect to host x port 22: Connection refused' >&2; exit 255");
+  EXPECT_EQ(rig_.Open().error().code, ErrorCode::kUnavailable);
+  rig_.Script("echo 'Welcome to the cluster! Please read the news before you do anything else.'; sleep 1");
+  const auto chatty = rig_.Open();
+  EXPECT_EQ(chatty.error().code, ErrorCode::kUnavailable);
+  EXPECT_NE(chatty.error().message.find("no SFTP"), std::string::npos) << chatty.error().message;
+  SftpTarget target = rig_.Target();
+  target.program = rig_.folder() / "none";
+  EXPECT_EQ(SftpStore::Open(target, "/x", {}).error().code, ErrorCode::kNotFound);
+}
+
+TEST(SshWords, AreWordsAndNothingElse) {
+  SftpTarget target;
+  target.user = "me";
+  target.host = "[::1]";
+  target.port = 2222;
+  const std::vector<std::string> words = SshWords(target);
+  EXPECT_EQ(words.front(), "ssh");
+  const std::vector<std::string> end(words.end() - 8, words.end());
+  EXPECT_EQ(end, (std::vector<std::string>{"-l", "me", "-p", "2222", "-s", "--", "::1", "sftp"}));
+}
+
+}  // namespace
+}  // namespace overcap
