@@ -10,7 +10,14 @@
 from .errors import OvercapError
 from .place import Place, place
 
-__all__ = ["OvercapError", "Place", "place", "__version__"]
+__all__ = ["OvercapError", "Place", "heartbeat", "place", "__version__"]
+
+
+def heartbeat(step: "int | None" = None) -> None:
+    """In an elastic group: this rank lives, and is at this step. Elsewhere nothing."""
+    from .elastic import heartbeat as beat  # sockets are not needed by who only asks for its place
+
+    beat(step)
 
 
 def __getattr__(name: str) -> str:

@@ -19,7 +19,7 @@ import sys
 import time
 from typing import Any, Callable, NoReturn, Optional, Union
 
-from . import checkpoint_files, ranks
+from . import checkpoint_files, elastic, ranks
 from .errors import OvercapError
 from .stop_signals import stop_signals
 
@@ -70,6 +70,7 @@ def save(state: Any, folder: Folder = None) -> None:
     except OSError as error:
         raise OvercapError(f"cannot save a checkpoint in '{where}': {error.strerror or error}; "
                            "those before are kept") from error
+    elastic.saved(state)
 
 
 def load(default: Any = None, folder: Folder = None) -> Any:

@@ -33,7 +33,8 @@ std::optional<Refusal> LeaderState::Judge(const JoinRequest& join) const {
   }
   const std::string difference = TermsDifference(join.terms, config_.terms);
   if (!difference.empty()) {
-    return Refusal{ErrorCode::kConflict, StrCat("agent '", ToUtf8(join.host), "' was started differently: ", difference)};
+    return Refusal{ErrorCode::kConflict,
+                   StrCat("agent '", ToUtf8(join.host), "' was started differently: ", difference)};
   }
   return std::nullopt;
 }
@@ -174,8 +175,8 @@ std::vector<LeaderState::Member*> LeaderState::Eligible() {
   }
   const auto place = [](const Member* m) {
     const bool asks = m->join.node_rank >= 0;
-    return std::tuple(m->group_rank >= 0 ? 0 : 1, m->group_rank, asks ? 0 : 1, m->join.node_rank, m->joined_us,
-                      m->join.agent);
+    return std::tuple(m->group_rank >= 0 ? 0 : 1, m->group_rank, asks ? 0 : 1, m->join.node_rank,
+                      m->joined_us, m->join.agent);
   };
   const bool all_ask =
       std::all_of(found.begin(), found.end(), [](const Member* m) { return m->join.node_rank >= 0; });
@@ -205,8 +206,8 @@ void LeaderState::CheckGather(int64_t now_us) {
 }
 
 void LeaderState::FailGathering(int present) {
-  std::string message = StrCat("only ", present, " of at least ", config_.min_nodes, " nodes were there within ",
-                               FormatElapsed(config_.join_timeout_us));
+  std::string message = StrCat("only ", present, " of at least ", config_.min_nodes,
+                               " nodes were there within ", FormatElapsed(config_.join_timeout_us));
   if (!plan_.why.empty()) message += StrCat(" after ", plan_.why);
   End(ExitStatus(ErrorCode::kUnavailable), std::move(message), failure_ ? failure_->traceback : "");
 }
@@ -214,7 +215,8 @@ void LeaderState::FailGathering(int present) {
 namespace {
 
 // The names of `now` that are not in `before`, the first few; how many there are of them.
-std::pair<std::vector<std::string>, int> Without(std::vector<std::string> now, std::vector<std::string> before) {
+std::pair<std::vector<std::string>, int> Without(std::vector<std::string> now,
+                                                 std::vector<std::string> before) {
   std::sort(now.begin(), now.end());
   std::sort(before.begin(), before.end());
   std::vector<std::string> more;
@@ -227,7 +229,8 @@ std::pair<std::vector<std::string>, int> Without(std::vector<std::string> now, s
 }  // namespace
 
 void LeaderState::Form(std::vector<Member*> chosen, int64_t now_us) {
-  for (auto& [agent, member] : members_) member->in_group = false, member->gone = false, member->group_rank = -1;
+  for (auto& [agent, member] : members_)
+    member->in_group = false, member->gone = false, member->group_rank = -1;
   const std::vector<std::string> names_before = std::exchange(names_, {});
   group_.clear();
   int first_rank = 0;
@@ -293,7 +296,8 @@ void LeaderState::CheckRunning(int64_t now_us) {
     Member& member = *at->second;
     const MemberReport& report = member.report;
     const bool ours = report.epoch == record_.epoch && member.reported;
-    const bool broken = member.closed_us != kNever && now_us >= After(member.closed_us, config_.times.Reconnect());
+    const bool broken =
+        member.closed_us != kNever && now_us >= After(member.closed_us, config_.times.Reconnect());
     const bool stopped = ours && report.state == RanksState::kIdle && !report.failure;
     if (ours && report.failure && failed == nullptr) failed = &member;
     if (report.leaving && leaves == nullptr) leaves = &member;
@@ -314,7 +318,8 @@ void LeaderState::CheckRunning(int64_t now_us) {
   }
   if (!away.empty()) return BeginStop(StrCat("host '", away, "' was cut off or lost"), false, false, now_us);
   const bool grows = GrowthWaits();
-  if (grows && (config_.grow == Grow::kNow || checkpoint)) return BeginStop("a node joined", true, false, now_us);
+  if (grows && (config_.grow == Grow::kNow || checkpoint))
+    return BeginStop("a node joined", true, false, now_us);
   if (grows == grows_) return;
   grows_ = grows;
   AnswerAll(now_us);  // ranks that save from now on yield
@@ -349,7 +354,8 @@ void LeaderState::CheckStopping(int64_t now_us) {
 
 // Nothing is left of the group.
 void LeaderState::Restart(int64_t now_us) {
-  plan_.steps_lost = last_step_ >= 0 && last_checkpoint_ >= 0 ? std::max<int64_t>(0, last_step_ - last_checkpoint_) : -1;
+  plan_.steps_lost =
+      last_step_ >= 0 && last_checkpoint_ >= 0 ? std::max<int64_t>(0, last_step_ - last_checkpoint_) : -1;
   last_step_ = -1;
   if (failure_ && lost_.empty()) {
     NameSlowest();
@@ -404,7 +410,8 @@ Order LeaderState::OrderFor(const Member& member) const {
   if (phase_ == Phase::kRunning && member.in_group && !member.gone) return RunOrder(member);
   if (phase_ == Phase::kStopping && member.in_group) return stop_;
   if (!idle) return OrderStop{report.epoch, false, false, "its group is over"};
-  return OrderWait{StrCat(members_.size(), " of ", config_.min_nodes, ":", config_.max_nodes, " nodes are here")};
+  return OrderWait{
+      StrCat(members_.size(), " of ", config_.min_nodes, ":", config_.max_nodes, " nodes are here")};
 }
 
 void LeaderState::Answer(Member* member, int64_t now_us) {
@@ -424,7 +431,8 @@ int64_t LeaderState::NextUs() const {
   int64_t next = sweep_us_;
   if (phase_ != Phase::kGather) return next;
   if (enough_since_us_ == kNever) return std::min(next, After(gather_since_us_, config_.join_timeout_us));
-  return std::min(next, std::max(quiet_us_, After(enough_since_us_, first_group_ ? config_.last_call_us : 0)));
+  return std::min(next,
+                  std::max(quiet_us_, After(enough_since_us_, first_group_ ? config_.last_call_us : 0)));
 }
 
 std::string LeaderState::NameOf(const Member& member) const {

@@ -60,14 +60,14 @@ class LeaderState {
   struct Member {
     JoinRequest join;
     MemberReport report;
-    int connection = -1;       // -1: it has none now
-    int64_t joined_us = 0;     // the order of the lobby
-    int64_t heard_us = 0;      // when its last word came
+    int connection = -1;    // -1: it has none now
+    int64_t joined_us = 0;  // the order of the lobby
+    int64_t heard_us = 0;   // when its last word came
     int64_t closed_us = kNever;
-    bool reported = false;     // it has said how it is on this connection
+    bool reported = false;  // it has said how it is on this connection
     bool in_group = false;
-    bool gone = false;         // of the group: it has no right any more, or has left
-    int group_rank = -1;       // of the last group it was in
+    bool gone = false;    // of the group: it has no right any more, or has left
+    int group_rank = -1;  // of the last group it was in
     int first_rank = 0;
   };
   using Members_t = std::map<std::string, std::unique_ptr<Member>>;

@@ -48,7 +48,8 @@ Result<Fd> Bound(const std::string& address, int port, bool reuse) {
   const int on = 1;
   if (reuse) (void)setsockopt(fd.Get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (bind(fd.Get(), reinterpret_cast<const sockaddr*>(&at.storage), at.size) == 0) return fd;
-  if (errno == EADDRINUSE) return Fail(ErrorCode::kConflict, StrCat("port ", port, " of '", address, "' is taken"));
+  if (errno == EADDRINUSE)
+    return Fail(ErrorCode::kConflict, StrCat("port ", port, " of '", address, "' is taken"));
   return Fail(ErrnoError(errno, StrCat("cannot use port ", port, " of '", address, "'")));
 }
 
@@ -57,7 +58,8 @@ Result<Fd> Bound(const std::string& address, int port, bool reuse) {
 Result<Fd> ListenAt(const std::string& address, int port) {
   OC_TRY(fd, Bound(address, port, port != 0));
   if (listen(fd.Get(), kWaiting) == 0) return fd;
-  if (errno == EADDRINUSE) return Fail(ErrorCode::kConflict, StrCat("port ", port, " of '", address, "' is taken"));
+  if (errno == EADDRINUSE)
+    return Fail(ErrorCode::kConflict, StrCat("port ", port, " of '", address, "' is taken"));
   return Fail(ErrnoError(errno, StrCat("cannot listen on port ", port)));
 }
 
@@ -85,7 +87,8 @@ Result<std::vector<std::string>> AddressesOf(const std::string& host, int wait_m
     if (n > 0) text.append(chunk, static_cast<size_t>(n));
     if (n == 0) break;
     if (n < 0 && errno != EAGAIN && errno != EINTR) break;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
     if (left <= 0) break;
     pollfd wait{pipe.Get(), POLLIN, 0};
     (void)poll(&wait, 1, static_cast<int>(left));

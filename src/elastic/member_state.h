@@ -17,10 +17,10 @@ namespace overcap::elastic {
 struct StartRanks {
   OrderRun plan;
 };
-struct WarnRanks {};  // USR1
+struct WarnRanks {};   // USR1
 struct StackRanks {};  // keep the stack of each
-struct StopRanks {};  // TERM, and KILL after the grace time
-struct KillRanks {    // now
+struct StopRanks {};   // TERM, and KILL after the grace time
+struct KillRanks {     // now
   std::string why;
 };
 struct EndAgent {
@@ -28,9 +28,9 @@ struct EndAgent {
 };
 using MemberAction = std::variant<StartRanks, WarnRanks, StackRanks, StopRanks, KillRanks, EndAgent>;
 
-// What an agent does and tells its leader, decided from what has happened (docs/formats/elastic.md). Pure. Times
-// are monotonic microseconds of this agent. After each event: TakeMessages() go to the leader in their order,
-// TakeActions() are carried out.
+// What an agent does and tells its leader, decided from what has happened (docs/formats/elastic.md). Pure.
+// Times are monotonic microseconds of this agent. After each event: TakeMessages() go to the leader in their
+// order, TakeActions() are carried out.
 class MemberState {
  public:
   MemberState(ElasticTimes times, int64_t grace_us) : times_(times), grace_us_(grace_us) {}
@@ -42,11 +42,11 @@ class MemberState {
 
   void OnRankFailed(ElasticFailure failure, int64_t now_us);  // the first of this epoch
   void OnRanksEnded(bool well, int64_t now_us);               // nothing is left of them
-  void OnStep(int64_t step);                                  // that a rank has reached; told with the next report
-  void OnSlowest(int rank, int64_t step);                     // of the ranks here; as above
-  bool OnCheckpoint(int64_t step, int64_t now_us);            // true: the rank shall yield
-  void OnPort(int port) { report_.port = port; }              // held for the next epoch
-  void OnLeave(int64_t now_us);                               // TERM to this agent
+  void OnStep(int64_t step);                        // that a rank has reached; told with the next report
+  void OnSlowest(int rank, int64_t step);           // of the ranks here; as above
+  bool OnCheckpoint(int64_t step, int64_t now_us);  // true: the rank shall yield
+  void OnPort(int port) { report_.port = port; }    // held for the next epoch
+  void OnLeave(int64_t now_us);                     // TERM to this agent
   void OnTime(int64_t now_us);
   int64_t NextUs() const;  // when OnTime wants to be called
 
@@ -78,15 +78,15 @@ class MemberState {
   MemberReport report_;
   bool connected_ = false;
   int64_t term_ = 0;
-  int64_t until_us_ = 0;          // our right
-  int64_t last_sent_us_ = -1;     // on this connection
-  int64_t report_sent_us_ = -1;   // of the last whole report
-  bool report_heard_ = false;     // an answer to it has come
+  int64_t until_us_ = 0;         // our right
+  int64_t last_sent_us_ = -1;    // on this connection
+  int64_t report_sent_us_ = -1;  // of the last whole report
+  bool report_heard_ = false;    // an answer to it has come
   int64_t next_beat_us_ = kNever;
-  int64_t term_at_us_ = kNever;   // TERM follows the warning then
+  int64_t term_at_us_ = kNever;  // TERM follows the warning then
   bool stopping_ = false, killed_ = false, stacked_ = false;
   bool grows_ = false, left_ = false;
-  std::optional<OrderEnd> end_;   // when nothing is left
+  std::optional<OrderEnd> end_;  // when nothing is left
   std::string waiting_for_;
   std::vector<ToLeader> messages_;
   std::vector<MemberAction> actions_;

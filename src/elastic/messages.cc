@@ -151,8 +151,9 @@ Result<JoinRequest> DecodeJoin(const nlohmann::json& json) {
   OC_TRY_VOID(fields.reader().Check());
   if (terms == nullptr) return m;
   for (const nlohmann::json& pair : *terms) {
-    const nlohmann::json named = {{"name", pair.is_array() && pair.size() == 2 ? pair[0] : nlohmann::json(0)},
-                                  {"value", pair.is_array() && pair.size() == 2 ? pair[1] : nlohmann::json(0)}};
+    const nlohmann::json named = {
+        {"name", pair.is_array() && pair.size() == 2 ? pair[0] : nlohmann::json(0)},
+        {"value", pair.is_array() && pair.size() == 2 ? pair[1] : nlohmann::json(0)}};
     auto& [name, value] = m.terms.emplace_back();
     FieldReader term(named, kWhat);
     term.Read("name", &name);
@@ -179,7 +180,9 @@ Result<MemberReport> DecodeReport(const nlohmann::json& json) {
   std::string state;
   fields.Read("seq", &seq, 0, UINT32_MAX).Time("sent_us", &m.sent_us).Time("epoch", &m.epoch);
   fields.Read("state", &state).Read("port", &m.port, 0, 65535).Read("leaving", &m.leaving);
-  fields.Read("step", &m.step).Read("checkpoint", &m.checkpoint).Read("slowest_rank", &m.slowest_rank, -1, kMostRanks);
+  fields.Read("step", &m.step)
+      .Read("checkpoint", &m.checkpoint)
+      .Read("slowest_rank", &m.slowest_rank, -1, kMostRanks);
   fields.Read("slowest_step", &m.slowest_step);
   m.seq = static_cast<uint32_t>(seq);
   const nlohmann::json* failure = fields.reader().Object("failure");
@@ -293,7 +296,8 @@ Result<ToLeader> DecodeToLeader(std::string_view frame) {
   if (frame.size() == kBeatBytes && frame[0] == 'h') {
     const uint64_t sent = GetNumber(frame.substr(5, 8));
     if (sent > static_cast<uint64_t>(kNever)) return NoSuch();
-    return ToLeader(MemberBeat{static_cast<uint32_t>(GetNumber(frame.substr(1, 4))), static_cast<int64_t>(sent)});
+    return ToLeader(
+        MemberBeat{static_cast<uint32_t>(GetNumber(frame.substr(1, 4))), static_cast<int64_t>(sent)});
   }
   if (frame.empty() || (frame[0] != 'J' && frame[0] != 'H')) return NoSuch();
   OC_TRY(json, ParseJsonObject(frame.substr(1), kWhat));

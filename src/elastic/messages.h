@@ -18,7 +18,7 @@ namespace overcap::elastic {
 
 constexpr int kElasticProtocol = 1;
 constexpr uint32_t kMaxElasticFrame = 1 << 20;
-constexpr size_t kMostNames = 16;           // of those who joined or left, in a message
+constexpr size_t kMostNames = 16;            // of those who joined or left, in a message
 constexpr size_t kMostTraceback = 16 << 10;  // bytes of a traceback or of last lines that travel
 
 // To the leader.
@@ -26,7 +26,7 @@ struct JoinRequest {
   int protocol = kElasticProtocol;
   std::string version, agent, host, address;  // agent: unique for this process
   int ranks = 1;
-  int node_rank = -1;                                    // the place it wants; -1: any
+  int node_rank = -1;                                      // the place it wants; -1: any
   std::vector<std::pair<std::string, std::string>> terms;  // what all agents must have in common
   bool operator==(const JoinRequest&) const = default;
 };
@@ -84,7 +84,7 @@ struct OrderRun {
   int restarts = 0;
   std::string master_addr;
   int master_port = 0;
-  int64_t took_us = 0;  // from the end of the last group, or the first join
+  int64_t took_us = 0;                    // from the end of the last group, or the first join
   std::vector<std::string> joined, left;  // names of hosts, kMostNames at most
   int joined_count = 0, left_count = 0;
   std::string why;  // the last group ended; "" for the first

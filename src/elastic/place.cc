@@ -37,19 +37,23 @@ std::optional<std::pair<std::string, int>> HostAndPort(std::string_view text, in
   } else if (!rest.empty()) {
     return std::nullopt;
   }
-  const auto fine = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':'; };
+  const auto fine = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':';
+  };
   if (host.empty() || port == 0 || !std::all_of(host.begin(), host.end(), fine)) return std::nullopt;
   return std::pair(std::string(host), port);
 }
 
-Result<RendezvousPlace> WithEndpoints(RendezvousPlace place, std::string_view hosts, int port, std::string_view text) {
+Result<RendezvousPlace> WithEndpoints(RendezvousPlace place, std::string_view hosts, int port,
+                                      std::string_view text) {
   for (const std::string& one : Split(hosts, ',')) {
     auto endpoint = HostAndPort(one, port);
     if (!endpoint) return Bad(text, StrCat("has no host and port in ", Quoted(one)));
     place.endpoints.push_back(std::move(*endpoint));
   }
   if (place.endpoints.size() > kMostEndpoints) return Bad(text, "names too many hosts");
-  if (place.kind == RendezvousPlace::Kind::kTcp && place.endpoints.size() != 1) return Bad(text, "names more than one host");
+  if (place.kind == RendezvousPlace::Kind::kTcp && place.endpoints.size() != 1)
+    return Bad(text, "names more than one host");
   return place;
 }
 
@@ -94,25 +98,30 @@ Result<RendezvousPlace> ParseRendezvous(std::string_view text) {
   }
   const size_t slash = rest.find('/');
   place.id = slash == rest.npos ? "" : rest.substr(slash + 1);
-  if (!IsRendezvousId(place.id)) return Bad(text, "has no id of letters, digits, '.', '_' and '-' at its end");
+  if (!IsRendezvousId(place.id))
+    return Bad(text, "has no id of letters, digits, '.', '_' and '-' at its end");
   return WithEndpoints(std::move(place), rest.substr(0, slash), port, text);
 }
 
-Result<RendezvousPlace> TorchRendezvous(std::string_view backend, std::string_view endpoint, std::string_view id) {
+Result<RendezvousPlace> TorchRendezvous(std::string_view backend, std::string_view endpoint,
+                                        std::string_view id) {
   RendezvousPlace place;
   place.id = id;
   if (!id.empty() && !IsRendezvousId(id)) {
-    return Fail(ErrorCode::kUsage, StrCat("--rdzv-id: ", Quoted(id), " is no id of letters, digits, '.', '_' and '-'"));
+    return Fail(ErrorCode::kUsage,
+                StrCat("--rdzv-id: ", Quoted(id), " is no id of letters, digits, '.', '_' and '-'"));
   }
   if (endpoint.empty() && (backend.empty() || backend == "c10d" || backend == "static")) return place;
   if (place.id.empty()) place.id = "none";  // as torchrun calls it
   if (backend == "etcd" || backend == "etcd-v2") {
     place.kind = RendezvousPlace::Kind::kEtcd;
-    if (endpoint.empty()) return Fail(ErrorCode::kUsage, "--rdzv-backend etcd needs --rdzv-endpoint HOST:PORT");
+    if (endpoint.empty())
+      return Fail(ErrorCode::kUsage, "--rdzv-backend etcd needs --rdzv-endpoint HOST:PORT");
     return WithEndpoints(std::move(place), endpoint, kEtcdPort, endpoint);
   }
   if (!backend.empty() && backend != "c10d" && backend != "static") {
-    return Fail(ErrorCode::kUsage, StrCat("--rdzv-backend: ", Quoted(backend), " is not c10d, etcd, etcd-v2 or static"));
+    return Fail(ErrorCode::kUsage,
+                StrCat("--rdzv-backend: ", Quoted(backend), " is not c10d, etcd, etcd-v2 or static"));
   }
   place.kind = RendezvousPlace::Kind::kTcp;
   return WithEndpoints(std::move(place), endpoint, kTorchPort, endpoint);

@@ -27,7 +27,8 @@ constexpr int kTorchPort = 29400;  // torchrun's own default
 Result<RendezvousPlace> ParseRendezvous(std::string_view text);
 
 // As torchrun's --rdzv-backend, --rdzv-endpoint and --rdzv-id say it; "" stands for what was not given.
-Result<RendezvousPlace> TorchRendezvous(std::string_view backend, std::string_view endpoint, std::string_view id);
+Result<RendezvousPlace> TorchRendezvous(std::string_view backend, std::string_view endpoint,
+                                        std::string_view id);
 
 // Letters, digits, '.', '_' and '-', at most 100.
 bool IsRendezvousId(std::string_view id);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who leads a job, and what outlives each leader (docs/formats/elastic.md, "Rendezvous"). The seam between the
-// state machines and etcd, a port, or a lock. src/elastic/testing/rendezvous_contract.h is what all of them keep.
+// Who leads a job, and what outlives each leader (docs/formats/elastic.md, "Rendezvous"). The seam between
+// the state machines and etcd, a port, or a lock. src/elastic/testing/rendezvous_contract.h is what all of
+// them keep.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +60,8 @@ class Rendezvous {
   virtual void Keep(const ElasticRecord& record) = 0;
   virtual std::optional<ElasticRecord> TakeKept() = 0;
 
-  virtual void LookAgain() = 0;  // the leader that was told does not answer
-  virtual void Leave() = 0;      // another may lead now; bounded, at most a second
+  virtual void LookAgain() = 0;             // the leader that was told does not answer
+  virtual void Leave() = 0;                 // another may lead now; bounded, at most a second
   virtual std::string Trouble() const = 0;  // "" or why nothing is known: what was tried, and what it said
 };
 

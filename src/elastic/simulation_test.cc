@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thousands of runs of whole groups through lost and late messages, cuts, crashes, frozen processes and skewed
-// clocks: never are ranks of two epochs alive at once, and when the world heals, a group runs.
+// Thousands of runs of whole groups through lost and late messages, cuts, crashes, frozen processes and
+// skewed clocks: never are ranks of two epochs alive at once, and when the world heals, a group runs.
 #include <gtest/gtest.h>
 
 #include "elastic/testing/sim_world.h"

@@ -19,7 +19,8 @@ std::string FailureLine(const ElasticFailure& failure, const std::string& host) 
     text += "failed first: killed because memory ran out";
   } else if (failure.signal != 0) {
     const char* name = sigabbrev_np(failure.signal);
-    text += StrCat("failed first: killed by signal ", failure.signal, name != nullptr ? StrCat(" (SIG", name, ")") : "");
+    text += StrCat("failed first: killed by signal ", failure.signal,
+                   name != nullptr ? StrCat(" (SIG", name, ")") : "");
   } else {
     text += StrCat("failed first: exit status ", failure.exit_status);
   }
@@ -36,7 +37,8 @@ std::string TermsDifference(const std::vector<std::pair<std::string, std::string
   for (const auto& [name, value] : ours) {
     const std::string* other = value_of(theirs, name);
     if (other == nullptr) return StrCat("it does not tell its ", name);
-    if (*other != value) return StrCat("its ", name, " is ", Quoted(*other, 200), ", the leader's is ", Quoted(value, 200));
+    if (*other != value)
+      return StrCat("its ", name, " is ", Quoted(*other, 200), ", the leader's is ", Quoted(value, 200));
   }
   for (const auto& [name, value] : theirs) {
     if (value_of(ours, name) == nullptr) return StrCat("it has a ", ToUtf8(name), ", the leader has none");

@@ -14,11 +14,11 @@ struct ElasticTimes {
   int64_t ttl = 5'000'000;
 
   int64_t Beat() const { return ttl / 3; }
-  int64_t Guard() const { return ttl / 5; }      // of a right: kept back for killing
-  int64_t Drift() const { return ttl / 100; }    // how much later than we another clock may see a TTL pass
-  int64_t Silence() const { return ttl + Drift(); }  // after so much of it a member has no right any more
+  int64_t Guard() const { return ttl / 5; }    // of a right: kept back for killing
+  int64_t Drift() const { return ttl / 100; }  // how much later than we another clock may see a TTL pass
+  int64_t Silence() const { return ttl + Drift(); }      // after so much of it a member has no right any more
   int64_t LeaderRight() const { return ttl - Drift(); }  // of a lease, from when its renewal was sent
-  int64_t Reconnect() const { return ttl / 5; }  // how long a broken connection is no loss yet
+  int64_t Reconnect() const { return ttl / 5; }          // how long a broken connection is no loss yet
 };
 
 // A far time stays far.

@@ -104,7 +104,8 @@ void GroupRun::StartFailed(int index, const Error& error) {
 void GroupRun::Decide() {
   now_us_ = super_.clock_.MonotonicUs();
   if (super_.warnings_ > 0) Warn();
-  if (super_.cancel_ && alive_ > 0 && !limits_.companion_decides) BeginStop(StopCause::kCancelled, super_.times_.grace);
+  if (super_.cancel_ && alive_ > 0 && !limits_.companion_decides)
+    BeginStop(StopCause::kCancelled, super_.times_.grace);
   if (super_.hurry_ && ladder_) ladder_->Hurry(now_us_);
   if (time_limit_us_ != 0 && now_us_ >= time_limit_us_ && alive_ > 0) {
     BeginStop(StopCause::kTimeLimit, super_.times_.grace);

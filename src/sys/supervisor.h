@@ -69,8 +69,8 @@ class GroupCompanion {
   virtual int64_t Prepare(std::vector<pollfd>* fds) = 0;
   // After the wait, with its own descriptors as they came back. True: stop the group, as if it was cancelled.
   virtual bool Act(std::span<const pollfd> fds) = 0;
-  // Of the stop that Act() asks for: between TERM and KILL; -1: the supervisor's own. Asked each time: 0 ends a
-  // grace time that has begun.
+  // Of the stop that Act() asks for: between TERM and KILL; -1: the supervisor's own. Asked each time: 0 ends
+  // a grace time that has begun.
   virtual int64_t GraceUs() const { return -1; }
 };
 

@@ -14,7 +14,7 @@ TELL = 'echo "$RANK of $WORLD_SIZE on node $NODE_RANK"'
 
 class Hints(LaunchRig):
     def test_flags_as_other_launchers_call_them_lead_to_ours(self):
-        for typed, meant in (("-np", "'-n'"), ("--ntasks", "'-n'"), ("-N", "'--nnodes'"), ("--nproc-per-node", "'--ppn'"),
+        for typed, meant in (("-np", "'-n'"), ("--ntasks", "'-n'"), ("-N", "'--nnodes'"), ("--ntasks-per-node", "'--ppn'"),
                              ("--machinefile", "'--hostfile'")):
             with self.subTest(typed):
                 self.refuse(typed, "2", "true", says=[f"'{typed}'", f"did you mean {meant}?"])

@@ -5,8 +5,10 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/launch_elastic.h"
 #include "cli/commands/rank.h"
 #include "cli/world.h"
+#include "control/elastic/elastic_launch.h"
 #include "sys/process.h"
 
 namespace overcap::cli {
@@ -18,7 +20,7 @@ constexpr int64_t kSecond = 1'000'000;
 constexpr Flag kFlags[] = {
     {"--ranks", "-n", "N", "ranks in all; one per GPU of every host"},
     {"--ppn", "", "P", "ranks per host"},
-    {"--nnodes", "", "N", "hosts to use; all of them"},
+    {"--nnodes", "", "N|MIN:MAX", "hosts to use; all of them. A range: an elastic group"},
     {"--hostfile", "", "FILE", "hosts, one per line: 'host', 'host slots=4', 'host:4'"},
     {"--cpu-bind", "", "HOW", "processors of each rank: none, cores, depth:N, list:0-3:4-7"},
     {"--launcher", "", "WHICH", "auto, srun, mpiexec, mpirun, ssh or local"},
@@ -31,6 +33,37 @@ constexpr Flag kFlags[] = {
     {"--grace", "", "TIME", "between TERM and KILL when ranks are stopped; 10s"},
     {"--master-port", "", "PORT", "MASTER_PORT of the ranks; a free one"},
     {"--dry-run", "", "", "print what would be run, run nothing"},
+    {"--rdzv", "", "WHERE", "elastic: etcd://H1:2379,H2:2379/ID, tcp://HOST:PORT/ID or auto"},
+    {"--nproc-per-node", "", "P", "elastic: ranks of this node; a number, gpu, cpu or auto"},
+    {"--max-restarts", "", "N", "elastic: start all again so often after a rank failed; 0"},
+    {"--grow", "", "WHEN", "elastic: take new nodes now, at-checkpoint or never"},
+    {"--join-timeout", "", "TIME", "elastic: wait so long for enough nodes; 10m"},
+    {"--last-call", "", "TIME", "elastic: wait so long for more nodes than needed; 1s"},
+    {"--hang-timeout", "", "TIME", "elastic: restart when ranks are silent for so long"},
+    {"--ttl", "", "TIME", "elastic: a node that is silent for so long is lost; 5s"},
+    {"--local-addr", "", "ADDRESS", "elastic: by which other nodes reach this one"},
+    {"--node-rank", "", "N", "elastic: the place of this node among the others"},
+    {"--nproc_per_node", "", "P", "torchrun's: --nproc-per-node"},
+    {"--max_restarts", "", "N", "torchrun's: --max-restarts"},
+    {"--node_rank", "", "N", "torchrun's: --node-rank"},
+    {"--local_addr", "", "ADDRESS", "torchrun's: --local-addr"},
+    {"--rdzv-backend", "", "WHICH", "torchrun's: c10d, etcd, etcd-v2 or static"},
+    {"--rdzv_backend", "", "WHICH", "torchrun's: --rdzv-backend"},
+    {"--rdzv-endpoint", "", "HOST:PORT", "torchrun's: where the rendezvous is"},
+    {"--rdzv_endpoint", "", "HOST:PORT", "torchrun's: --rdzv-endpoint"},
+    {"--rdzv-id", "", "ID", "torchrun's: the name of the job"},
+    {"--rdzv_id", "", "ID", "torchrun's: --rdzv-id"},
+    {"--rdzv-conf", "", "K=V,...", "torchrun's: last_call_timeout, join_timeout"},
+    {"--rdzv_conf", "", "K=V,...", "torchrun's: --rdzv-conf"},
+    {"--standalone", "", "", "torchrun's: this machine alone"},
+    {"--master-addr", "", "HOST", "torchrun's: as --rdzv tcp://HOST:PORT"},
+    {"--master_addr", "", "HOST", "torchrun's: --master-addr"},
+    {"--master_port", "", "PORT", "torchrun's: with --master-addr"},
+    {"--module", "-m", "", "torchrun's: the command is a Python module"},
+    {"--no-python", "", "", "torchrun's: the command is no Python script"},
+    {"--no_python", "", "", "torchrun's: --no-python"},
+    {"--monitor-interval", "", "S", "torchrun's: taken, and without effect: nothing is polled"},
+    {"--monitor_interval", "", "S", "torchrun's: --monitor-interval"},
 };
 
 // As srun, the MPIs and torchrun call them.
@@ -43,8 +76,6 @@ constexpr FlagSynonym kSynonyms[] = {
     {"-npernode", "--ppn"},
     {"--npernode", "--ppn"},
     {"--ntasks-per-node", "--ppn"},
-    {"--nproc-per-node", "--ppn"},
-    {"--nproc_per_node", "--ppn"},
     {"-N", "--nnodes"},
     {"--nodes", "--nnodes"},
     {"-f", "--hostfile"},
@@ -117,7 +148,11 @@ Result<Tee> ReadTee(const Args& args) {
 Result<void> ReadPlan(const Args& args, PlanRequest* plan) {
   OC_TRY(ranks, Count(args, "--ranks", 1));
   OC_TRY(per_node, Count(args, "--ppn", 1));
-  OC_TRY(nodes, Count(args, "--nnodes", 1));
+  int nodes = 0;
+  if (!AsksForElastic(args)) {
+    OC_TRY(count, Count(args, "--nnodes", 1));
+    nodes = count;
+  }
   OC_TRY(spares, Count(args, "--spare-nodes", 0));
   *plan = {ranks, per_node, nodes, spares};
   return {};
@@ -162,14 +197,28 @@ std::string NotInAJob(const PreparedLaunch& prepared) {
                 "; '", slurm ? "salloc" : "qsub -I", "' gives you hosts");
 }
 
+Result<int> RunElastic(const Args& args, const LaunchOptions& common, const LaunchWorld& around,
+                       Output* out) {
+  OC_TRY(options, ReadElastic(args, common, around));
+  if (args.Has("--dry-run")) {
+    return Fail(ErrorCode::kUsage, "--dry-run: what an elastic group will run depends on who joins it");
+  }
+  const auto program = ResolveProgram(options.command[0], around.variables.Get("PATH"), around.folder);
+  if (!program) return CommandProblem(program.error(), out);
+  OC_TRY_VOID(out->Flush());
+  Voice voice(out);
+  return RunElasticLaunch(std::move(options), around, &voice);
+}
+
 Result<int> Run(World& world, const Args& args) {
   OC_TRY(options, ReadOptions(args));
   OC_TRY(folder, world.Folder());
   if (!options.logs.empty() && options.logs[0] != '/') options.logs.insert(0, folder + "/");
   const LaunchWorld around{world.root(),  world.binary(), std::move(folder), world.user(),
                            world.clock(), world.random(), world.config(),    Variables::OfThisProcess()};
-  OC_TRY(prepared, PrepareLaunch(options, around));
   Output& out = world.out();
+  if (AsksForElastic(args)) return RunElastic(args, options, around, &out);
+  OC_TRY(prepared, PrepareLaunch(options, around));
   for (const std::string& warning : prepared.allocation.warnings) out.Warn(warning);
   if (const std::string note = NotInAJob(prepared); !note.empty()) out.Note(note);
   if (prepared.launcher.flavour == Flavour::kLocal && prepared.allocation.started_by.empty()) {

@@ -20,8 +20,8 @@ using elastic::Standing;
 namespace {
 
 constexpr int64_t kConnectUs = 3'000'000;
-constexpr int64_t kLingerUs = 3'000'000;     // for members to hear that the job has ended
-constexpr int64_t kTroubleUs = 15'000'000;   // a rendezvous that was never reached
+constexpr int64_t kLingerUs = 3'000'000;    // for members to hear that the job has ended
+constexpr int64_t kTroubleUs = 15'000'000;  // a rendezvous that was never reached
 constexpr int kLastLines = 20;
 
 std::string NnodesText(const ElasticOptions& options) {
@@ -106,7 +106,8 @@ Result<ElasticEnd> ElasticAgent::Run() {
   end.traceback = end_->traceback;
   end.rank_failed = !member_.Leaving() && end_->status != 0 && end_->message.starts_with("rank ");
   end.attempts = std::move(records_);
-  events_.Add("ended", [&](JsonWriter* json) { json->Field("status", end.status).Field("message", end.message); });
+  events_.Add("ended",
+              [&](JsonWriter* json) { json->Field("status", end.status).Field("message", end.message); });
   return end;
 }
 
@@ -131,7 +132,8 @@ int64_t ElasticAgent::Prepare(std::vector<pollfd>* fds) {
     next = std::min(next, NowUs() + std::min<int64_t>(parts_.options.hang_us / 4, 1'000'000));
   }
   if (trouble_since_us_ != kNever && !ever_joined_) next = std::min(next, trouble_since_us_ + kTroubleUs);
-  if (!member_.Connected()) next = std::min(next, elastic::After(alone_since_us_, parts_.options.join_timeout_us));
+  if (!member_.Connected())
+    next = std::min(next, elastic::After(alone_since_us_, parts_.options.join_timeout_us));
   return std::min(next, linger_until_us_);
 }
 
@@ -257,7 +259,9 @@ void ElasticAgent::Obey(const elastic::ToMember& message) {
   const bool first = !std::exchange(ever_joined_, true);
   if (const auto* answer = std::get_if<elastic::LeaderAnswer>(&message)) {
     if (first || answer->term != member_.term()) {
-      events_.Add("joined", [&](JsonWriter* json) { json->Field("term", answer->term).Field("leads", leader_.has_value()); });
+      events_.Add("joined", [&](JsonWriter* json) {
+        json->Field("term", answer->term).Field("leads", leader_.has_value());
+      });
     }
     if (const auto* stop = std::get_if<elastic::OrderStop>(&answer->order)) stop_why_ = stop->why;
     member_.OnAnswer(*answer, NowUs());
@@ -284,8 +288,9 @@ void ElasticAgent::CheckReach() {
                              now_us - trouble_since_us_ >= std::min(kTroubleUs, wait_us);
   if (!never_reached && now_us < elastic::After(alone_since_us_, wait_us)) return;
   const std::string why = !trouble.empty() ? trouble : last_problem_;
-  Stop(StrCat("no leader of job '", parts_.options.place.id, "' was found at '", parts_.options.place.Text(), "' within ",
-              FormatElapsed(never_reached ? std::min(kTroubleUs, wait_us) : wait_us), why.empty() ? "" : ": ", why),
+  Stop(StrCat("no leader of job '", parts_.options.place.id, "' was found at '", parts_.options.place.Text(),
+              "' within ", FormatElapsed(never_reached ? std::min(kTroubleUs, wait_us) : wait_us),
+              why.empty() ? "" : ": ", why),
        ErrorCode::kUnavailable);
 }
 
@@ -306,7 +311,8 @@ bool ElasticAgent::TakeWord(const RankSocket::Word& word) {
     member_.OnSlowest(plan_.first_rank + static_cast<int>(slowest - signs_.data()), slowest->step);
   }
   if (!word.checkpoint) return false;
-  events_.Add("checkpoint", [&](JsonWriter* json) { json->Field("epoch", plan_.epoch).Field("step", word.step); });
+  events_.Add("checkpoint",
+              [&](JsonWriter* json) { json->Field("epoch", plan_.epoch).Field("step", word.step); });
   return member_.OnCheckpoint(word.step, NowUs());
 }
 
@@ -329,9 +335,11 @@ void ElasticAgent::CheckHang() {
   failure.rank = plan_.first_rank + std::max(late, 0);
   failure.exit_status = 124;
   failure.kind = "hung";
-  failure.message = late < 0 ? StrCat("no rank wrote anything for ", FormatElapsed(limit))
-                             : StrCat("no heartbeat for ", FormatElapsed(limit), ", at step ", signs_[late].step);
-  events_.Add("hung", [&](JsonWriter* json) { json->Field("epoch", plan_.epoch).Field("rank", failure.rank); });
+  failure.message = late < 0
+                        ? StrCat("no rank wrote anything for ", FormatElapsed(limit))
+                        : StrCat("no heartbeat for ", FormatElapsed(limit), ", at step ", signs_[late].step);
+  events_.Add("hung",
+              [&](JsonWriter* json) { json->Field("epoch", plan_.epoch).Field("rank", failure.rank); });
   member_.OnRankFailed(std::move(failure), now_us);
 }
 
@@ -363,7 +371,8 @@ void ElasticAgent::Carry(const elastic::MemberAction& action) {
     stop_ = stopping_ = true;
     grace_us_ = 0;
     stop_why_ = now->why;
-    events_.Add("cut_off", [&](JsonWriter* json) { json->Field("epoch", plan_.epoch).Field("why", now->why); });
+    events_.Add("cut_off",
+                [&](JsonWriter* json) { json->Field("epoch", plan_.epoch).Field("why", now->why); });
     parts_.voice.Warn(StrCat("ranks are killed: ", now->why));
   } else if (const auto* end = std::get_if<elastic::EndAgent>(&action)) {
     end_ = end->how;
@@ -375,10 +384,16 @@ void ElasticAgent::Carry(const elastic::MemberAction& action) {
 
 void ElasticAgent::NoteEpoch(const elastic::OrderRun& plan) {
   events_.Add("epoch", [&](JsonWriter* json) {
-    json->Field("epoch", plan.epoch).Field("group_rank", plan.group_rank).Field("group_size", plan.group_size);
-    json->Field("world_size", plan.world_size).Field("first_rank", plan.first_rank).Field("restarts", plan.restarts);
+    json->Field("epoch", plan.epoch)
+        .Field("group_rank", plan.group_rank)
+        .Field("group_size", plan.group_size);
+    json->Field("world_size", plan.world_size)
+        .Field("first_rank", plan.first_rank)
+        .Field("restarts", plan.restarts);
     json->Field("took_us", plan.took_us).Field("joined", plan.joined).Field("left", plan.left);
-    json->Field("joined_count", plan.joined_count).Field("left_count", plan.left_count).Field("why", plan.why);
+    json->Field("joined_count", plan.joined_count)
+        .Field("left_count", plan.left_count)
+        .Field("why", plan.why);
     if (plan.steps_lost >= 0) json->Field("steps_lost", plan.steps_lost);
   });
   const std::string why = plan.why.empty() ? "" : StrCat(" after ", plan.why);
@@ -412,8 +427,9 @@ void ElasticAgent::RunEpoch() {
   }
   log_folder_ = *folder;
   logs_ = std::move(*logs);
-  std::vector<GroupMember> members = ElasticMembers({parts_.options, plan_, parts_.env, parts_.world.folder, log_folder_,
-                                                     parts_.options.place.id, parts_.socket.name()});
+  std::vector<GroupMember> members =
+      ElasticMembers({parts_.options, plan_, parts_.env, parts_.world.folder, log_folder_,
+                      parts_.options.place.id, parts_.socket.name()});
   for (int i = 0; i < ranks; ++i) members[i].log_fd = logs_->FileOf(i);
   port_ = {};  // rank 0 takes it now
   GroupLimits limits;
@@ -452,7 +468,8 @@ void ElasticAgent::FinishRecord(const GroupEnd& end) {
     record.line = stop_why_;
     record.end.signal = SIGTERM;
   }
-  events_.Add("stopped", [&](JsonWriter* json) { json->Field("epoch", plan_.epoch).Field("why", record.line); });
+  events_.Add("stopped",
+              [&](JsonWriter* json) { json->Field("epoch", plan_.epoch).Field("why", record.line); });
 }
 
 void ElasticAgent::OnStarted(const std::vector<pid_t>& pids) {

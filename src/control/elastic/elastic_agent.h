@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One agent of an elastic job: takes part in the rendezvous, leads when it falls to it, and runs this node's ranks as its
-// leader orders. Decides nothing itself: elastic/leader_state and elastic/member_state do.
+// One agent of an elastic job: takes part in the rendezvous, leads when it falls to it, and runs this node's
+// ranks as its leader orders. Decides nothing itself: elastic/leader_state and elastic/member_state do.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 #include "control/elastic/elastic_options.h"
 #include "control/elastic/event_log.h"
-#include "control/elastic/rank_guard.h"
 #include "control/elastic/rank_socket.h"
+#include "control/elastic/right_guard.h"
 #include "control/launch.h"
 #include "control/launch_folder.h"
 #include "elastic/leader_state.h"
@@ -41,7 +41,7 @@ class ElasticAgent : public GroupObserver, public GroupCompanion {
     LaunchVoice& voice;
     const LaunchFolder& folder;
     Supervisor& supervisor;
-    RankGuard& guard;
+    RightGuard& guard;
     elastic::Rendezvous& rendezvous;
     RankSocket& socket;
     std::function<bool(pid_t)> leave_alone;

@@ -6,13 +6,16 @@
 #include "control/launch_folder.h"
 #include "elastic/etcd/etcd_rendezvous.h"
 #include "elastic/host/host_rendezvous.h"
+#include "launch/detect/gpu_probe.h"
+#include "sys/devices.h"
 #include "sys/inherited_children.h"
 #include "sys/own_host_name.h"
 
 namespace overcap {
 namespace {
 
-Result<std::unique_ptr<elastic::Rendezvous>> MakeRendezvous(const ElasticOptions& options, const LaunchWorld& world,
+Result<std::unique_ptr<elastic::Rendezvous>> MakeRendezvous(const ElasticOptions& options,
+                                                            const LaunchWorld& world,
                                                             const std::string& agent) {
   const elastic::ElasticTimes times{options.ttl_us};
   const Variables& variables = world.variables;
@@ -22,12 +25,14 @@ Result<std::unique_ptr<elastic::Rendezvous>> MakeRendezvous(const ElasticOptions
     etcd.etcd.tls = options.place.tls;
     etcd.etcd.user = variables.Get("OVERCAP_ETCD_USER");
     etcd.etcd.password = variables.Get("OVERCAP_ETCD_PASSWORD");
-    etcd.etcd.certificates = {std::string(variables.Get("OVERCAP_ETCD_CA")), std::string(variables.Get("OVERCAP_ETCD_CERT")),
+    etcd.etcd.certificates = {std::string(variables.Get("OVERCAP_ETCD_CA")),
+                              std::string(variables.Get("OVERCAP_ETCD_CERT")),
                               std::string(variables.Get("OVERCAP_ETCD_KEY"))};
     etcd.agent = agent;
     etcd.address = options.local_addr;
     etcd.times = times;
-    OC_TRY(made, elastic::EtcdRendezvous::Make(options.place, std::move(etcd), world.clock, world.random.Next()));
+    OC_TRY(made,
+           elastic::EtcdRendezvous::Make(options.place, std::move(etcd), world.clock, world.random.Next()));
     return std::unique_ptr<elastic::Rendezvous>(std::move(made));
   }
   elastic::HostRendezvousOptions host;
@@ -75,11 +80,16 @@ void Tell(const ElasticEnd& end, const std::string& folder, LaunchVoice* voice) 
 
 }  // namespace
 
+int GpusHere(const Variables& variables) {
+  if (const auto visible = VisibleGpusOf(variables)) return visible->count;
+  return static_cast<int>(DetectMachine().gpus.size());
+}
+
 Result<int> RunElasticLaunch(ElasticOptions options, const LaunchWorld& world, LaunchVoice* voice) {
   const std::string id = MakeLaunchId(world.clock.WallUs(), static_cast<uint32_t>(world.random.Next()));
   const std::string agent = StrCat(id, "-", world.random.Next() % 1'000'000);
   if (options.place.id.empty()) options.place.id = agent;
-  OC_TRY(guard, RankGuard::Make());
+  OC_TRY(guard, RightGuard::Make());
   const auto leave_alone = InheritedChildren();  // the guard among them
   SupervisorTimes times;
   times.grace = options.grace_us;
@@ -100,7 +110,8 @@ Result<int> RunElasticLaunch(ElasticOptions options, const LaunchWorld& world, L
     (void)folder.KeepResult(ExitStatus(end.error().code), {});
     return Fail(std::move(end).error());
   }
-  if (const auto kept = folder.KeepResult(end->status, end->attempts); !kept) voice->Warn(kept.error().message);
+  if (const auto kept = folder.KeepResult(end->status, end->attempts); !kept)
+    voice->Warn(kept.error().message);
   Tell(*end, folder.path(), voice);
   return end->status;
 }

@@ -6,8 +6,11 @@
 
 namespace overcap {
 
-// `overcap launch` of an elastic job: this node's agent, from joining to the end. The exit status; an error means that
-// nothing was started, or that the group could not be joined.
+// `overcap launch` of an elastic job: this node's agent, from joining to the end. The exit status; an error
+// means that nothing was started, or that the group could not be joined.
 Result<int> RunElasticLaunch(ElasticOptions options, const LaunchWorld& world, LaunchVoice* voice);
+
+// That programs of this user see on this machine.
+int GpusHere(const Variables& variables);
 
 }  // namespace overcap

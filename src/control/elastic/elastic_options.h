@@ -15,8 +15,8 @@ namespace overcap {
 struct ElasticOptions {
   elastic::RendezvousPlace place;
   int min_nodes = 1, max_nodes = 1;
-  int ranks = 1;        // on this node
-  int node_rank = -1;   // the place this node wants; -1: any
+  int ranks = 1;       // on this node
+  int node_rank = -1;  // the place this node wants; -1: any
   int max_restarts = 0;
   elastic::Grow grow = elastic::Grow::kAtCheckpoint;
   int64_t ttl_us = 5'000'000;

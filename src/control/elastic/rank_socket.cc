@@ -34,7 +34,8 @@ Result<RankSocket> RankSocket::Make(const std::string& name) {
   made.fd_ = Fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (name.size() + 1 > sizeof address.sun_path) return Fail(ErrorCode::kInternal, "the name of a socket is too long");
+  if (name.size() + 1 > sizeof address.sun_path)
+    return Fail(ErrorCode::kInternal, "the name of a socket is too long");
   memcpy(address.sun_path + 1, name.data(), name.size());
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   const int on = 1;

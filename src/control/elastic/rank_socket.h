@@ -10,8 +10,8 @@
 
 namespace overcap {
 
-// Where ranks tell their agent that they live and that they have saved (docs/formats/elastic.md, "Ranks and their
-// agent").
+// Where ranks tell their agent that they live and that they have saved (docs/formats/elastic.md, "Ranks and
+// their agent").
 class RankSocket {
  public:
   struct Word {

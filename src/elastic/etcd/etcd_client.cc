@@ -106,7 +106,8 @@ Result<Json> EtcdClient::CallOne(size_t endpoint, const std::string& path, const
   const std::string said = json ? Words(*json, "message") : std::string(Trim(text.substr(0, 200)));
   const std::string message = StrCat("etcd at '", name, "' says ", answer.status, ": ", ToUtf8(said));
   if (IsDenied(answer.status, said)) return Fail(ErrorCode::kDenied, message);
-  if (answer.status == 404 && said.find("lease not found") != said.npos) return Fail(ErrorCode::kNotFound, message);
+  if (answer.status == 404 && said.find("lease not found") != said.npos)
+    return Fail(ErrorCode::kNotFound, message);
   return Fail(ErrorCode::kUnavailable, message);
 }
 
@@ -162,8 +163,8 @@ Result<void> EtcdClient::RevokeLease(int64_t lease) {
   return {};
 }
 
-Result<std::pair<std::optional<EtcdValue>, std::optional<EtcdValue>>> EtcdClient::GetBoth(const std::string& a,
-                                                                                          const std::string& b) {
+Result<std::pair<std::optional<EtcdValue>, std::optional<EtcdValue>>> EtcdClient::GetBoth(
+    const std::string& a, const std::string& b) {
   OC_TRY(answer, Call("/v3/kv/txn", StrCat(R"({"success":[)", RangeOf(a), ",", RangeOf(b), "]}")));
   const auto responses = answer.find("responses");
   if (responses == answer.end() || !responses->is_array() || responses->size() != 2) {
@@ -172,11 +173,13 @@ Result<std::pair<std::optional<EtcdValue>, std::optional<EtcdValue>>> EtcdClient
   return std::pair(ValueOf((*responses)[0]), ValueOf((*responses)[1]));
 }
 
-Result<std::optional<int64_t>> EtcdClient::Create(const std::string& key, const std::string& value, int64_t lease) {
+Result<std::optional<int64_t>> EtcdClient::Create(const std::string& key, const std::string& value,
+                                                  int64_t lease) {
   const std::string name = Base64(key);
-  OC_TRY(answer, Call("/v3/kv/txn", StrCat(R"({"compare":[{"target":"CREATE","result":"EQUAL","key":")", name,
-                                           R"(","create_revision":"0"}],"success":[{"requestPut":{"key":")", name,
-                                           R"(","value":")", Base64(value), R"(","lease":")", lease, R"("}}]})")));
+  OC_TRY(answer,
+         Call("/v3/kv/txn", StrCat(R"({"compare":[{"target":"CREATE","result":"EQUAL","key":")", name,
+                                   R"(","create_revision":"0"}],"success":[{"requestPut":{"key":")", name,
+                                   R"(","value":")", Base64(value), R"(","lease":")", lease, R"("}}]})")));
   if (!Truth(answer, "succeeded")) return std::optional<int64_t>();
   const auto header = answer.find("header");
   const int64_t revision = header != answer.end() ? Number(*header, "revision") : 0;
@@ -186,10 +189,10 @@ Result<std::optional<int64_t>> EtcdClient::Create(const std::string& key, const 
 
 Result<bool> EtcdClient::PutIf(const std::string& key, const std::string& value, const std::string& guard,
                                int64_t guard_revision) {
-  OC_TRY(answer, Call("/v3/kv/txn", StrCat(R"({"compare":[{"target":"CREATE","result":"EQUAL","key":")", Base64(guard),
-                                           R"(","create_revision":")", guard_revision,
-                                           R"("}],"success":[{"requestPut":{"key":")", Base64(key), R"(","value":")",
-                                           Base64(value), R"("}}]})")));
+  OC_TRY(answer, Call("/v3/kv/txn", StrCat(R"({"compare":[{"target":"CREATE","result":"EQUAL","key":")",
+                                           Base64(guard), R"(","create_revision":")", guard_revision,
+                                           R"("}],"success":[{"requestPut":{"key":")", Base64(key),
+                                           R"(","value":")", Base64(value), R"("}}]})")));
   return Truth(answer, "succeeded");
 }
 

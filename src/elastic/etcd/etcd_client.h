@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What we need of etcd v3, over its JSON gateway: a lease, a key that one of many creates, a value that only its
-// creator may change.
+// What we need of etcd v3, over its JSON gateway: a lease, a key that one of many creates, a value that only
+// its creator may change.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct EtcdOptions {
   std::vector<std::pair<std::string, int>> endpoints;
   bool tls = false;
   TlsSettings certificates;
-  std::string user, password;  // "": etcd asks for none
+  std::string user, password;   // "": etcd asks for none
   int64_t call_us = 1'000'000;  // of one try at one endpoint
 };
 
@@ -31,16 +31,17 @@ struct EtcdValue {
   int64_t create_revision = 0;
 };
 
-// Any endpoint that answers will do; the one that did last is asked first. Each call tries every endpoint once.
-// kUnavailable: none answered, with what each said; kDenied: wrong credentials or certificates. One thread.
+// Any endpoint that answers will do; the one that did last is asked first. Each call tries every endpoint
+// once. kUnavailable: none answered, with what each said; kDenied: wrong credentials or certificates. One
+// thread.
 class EtcdClient {
  public:
   explicit EtcdClient(EtcdOptions options);
   ~EtcdClient();
 
-  Result<int64_t> GrantLease(int64_t ttl_seconds);        // its id
-  Result<bool> RenewLease(int64_t lease);                 // false: it is gone
-  Result<void> RevokeLease(int64_t lease);                // fine when it is gone
+  Result<int64_t> GrantLease(int64_t ttl_seconds);  // its id
+  Result<bool> RenewLease(int64_t lease);           // false: it is gone
+  Result<void> RevokeLease(int64_t lease);          // fine when it is gone
   Result<std::pair<std::optional<EtcdValue>, std::optional<EtcdValue>>> GetBoth(const std::string& a,
                                                                                 const std::string& b);
   // Under the lease, if the key is not there. The create revision, or nullopt when somebody was first.

@@ -50,8 +50,8 @@ std::optional<LeaderContact> ParseContact(const std::string& text) {
 
 }  // namespace
 
-EtcdRendezvous::EtcdRendezvous(const RendezvousPlace& place, EtcdRendezvousOptions options, const Clock& clock,
-                               uint64_t seed)
+EtcdRendezvous::EtcdRendezvous(const RendezvousPlace& place, EtcdRendezvousOptions options,
+                               const Clock& clock, uint64_t seed)
     : options_(std::move(options)),
       clock_(clock),
       leader_key_(StrCat("overcap/elastic/", place.id, "/leader")),
@@ -60,9 +60,10 @@ EtcdRendezvous::EtcdRendezvous(const RendezvousPlace& place, EtcdRendezvousOptio
       random_(seed) {}
 
 Result<std::unique_ptr<EtcdRendezvous>> EtcdRendezvous::Make(const RendezvousPlace& place,
-                                                             EtcdRendezvousOptions options, const Clock& clock,
-                                                             uint64_t seed) {
-  options.etcd.call_us = std::min<int64_t>(options.etcd.call_us, std::max<int64_t>(200'000, options.times.ttl / 5));
+                                                             EtcdRendezvousOptions options,
+                                                             const Clock& clock, uint64_t seed) {
+  options.etcd.call_us =
+      std::min<int64_t>(options.etcd.call_us, std::max<int64_t>(200'000, options.times.ttl / 5));
   std::unique_ptr<EtcdRendezvous> made(new EtcdRendezvous(place, std::move(options), clock, seed));
   OC_TRY(listener, ListenTcp());
   made->listener_ = std::move(listener.fd);
@@ -163,7 +164,9 @@ void EtcdRendezvous::SayTrouble(const Error& error) {
 
 bool EtcdRendezvous::WaitUntil(int64_t until_us) {
   std::unique_lock lock(mutex_);
-  const auto due = [this] { return stop_ || leave_ || look_ || (to_keep_ && now_.kind == Standing::Kind::kLeads); };
+  const auto due = [this] {
+    return stop_ || leave_ || look_ || (to_keep_ && now_.kind == Standing::Kind::kLeads);
+  };
   if (until_us == kNever) {
     asked_.wait(lock, due);
   } else {
@@ -205,7 +208,9 @@ void EtcdRendezvous::Seek() {
     ElasticRecord record;
     if (found->second) {
       auto parsed = ParseRecord(found->second->value);
-      if (!parsed) return SayTrouble({ErrorCode::kUsage, StrCat("key '", record_key_, "' in etcd: ", parsed.error().message), ""});
+      if (!parsed)
+        return SayTrouble(
+            {ErrorCode::kUsage, StrCat("key '", record_key_, "' in etcd: ", parsed.error().message), ""});
       record = std::move(*parsed);
     }
     now_ = {};
@@ -216,12 +221,14 @@ void EtcdRendezvous::Seek() {
     }
     if (found->first) {
       const auto contact = ParseContact(found->first->value);
-      if (!contact) return SayTrouble({ErrorCode::kUsage, StrCat("key '", leader_key_, "' in etcd holds no leader"), ""});
+      if (!contact)
+        return SayTrouble({ErrorCode::kUsage, StrCat("key '", leader_key_, "' in etcd holds no leader"), ""});
       now_.leader = *contact;
       now_.kind = Standing::Kind::kFollows;
       return Say(now_);
     }
-    if (!second && !WaitUntil(clock_.MonotonicUs() + static_cast<int64_t>(random_.Below(kCandidateUs)))) return;
+    if (!second && !WaitUntil(clock_.MonotonicUs() + static_cast<int64_t>(random_.Below(kCandidateUs))))
+      return;
   }
   const int64_t asked_us = clock_.MonotonicUs();
   auto lease = client_.GrantLease(std::max<int64_t>(1, options_.times.ttl / kSecond));
@@ -237,7 +244,8 @@ void EtcdRendezvous::Seek() {
   }
   // Another leader may have kept something between our look and our key.
   auto again = client_.GetBoth(leader_key_, record_key_);
-  auto record = again && again->second ? ParseRecord(again->second->value) : Result<ElasticRecord>(ElasticRecord{});
+  auto record =
+      again && again->second ? ParseRecord(again->second->value) : Result<ElasticRecord>(ElasticRecord{});
   if (!again || !record || record->ended) {
     (void)client_.RevokeLease(std::exchange(lease_, 0));
     return;
@@ -267,7 +275,8 @@ void EtcdRendezvous::Store() {
   }
   if (!record) return;
   const auto kept = client_.PutIf(record_key_, RecordJson(*record), leader_key_, now_.term);
-  if (!kept) return SayTrouble(kept.error());  // asked for again soon: it may be there already, that does no harm
+  if (!kept)
+    return SayTrouble(kept.error());  // asked for again soon: it may be there already, that does no harm
   if (!*kept) return Lose();
   {
     const std::lock_guard lock(mutex_);

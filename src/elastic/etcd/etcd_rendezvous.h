@@ -26,8 +26,9 @@ struct EtcdRendezvousOptions {
 // A lease in etcd, renewed by a thread of its own: calls wait for etcd there, and nowhere else.
 class EtcdRendezvous : public Rendezvous {
  public:
-  static Result<std::unique_ptr<EtcdRendezvous>> Make(const RendezvousPlace& place, EtcdRendezvousOptions options,
-                                                      const Clock& clock, uint64_t seed);
+  static Result<std::unique_ptr<EtcdRendezvous>> Make(const RendezvousPlace& place,
+                                                      EtcdRendezvousOptions options, const Clock& clock,
+                                                      uint64_t seed);
   ~EtcdRendezvous() override;
 
   int64_t Prepare(std::vector<pollfd>* fds) override;
@@ -41,7 +42,8 @@ class EtcdRendezvous : public Rendezvous {
   std::string Trouble() const override { return trouble_; }
 
  private:
-  EtcdRendezvous(const RendezvousPlace& place, EtcdRendezvousOptions options, const Clock& clock, uint64_t seed);
+  EtcdRendezvous(const RendezvousPlace& place, EtcdRendezvousOptions options, const Clock& clock,
+                 uint64_t seed);
 
   // The thread.
   void Work();

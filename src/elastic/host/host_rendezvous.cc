@@ -24,7 +24,8 @@ constexpr int64_t kLongestWaitUs = 500'000;
 
 }  // namespace
 
-Result<std::unique_ptr<HostRendezvous>> HostRendezvous::Make(const RendezvousPlace& place, HostRendezvousOptions options,
+Result<std::unique_ptr<HostRendezvous>> HostRendezvous::Make(const RendezvousPlace& place,
+                                                             HostRendezvousOptions options,
                                                              const Clock& clock, Random* random) {
   std::unique_ptr<HostRendezvous> made(new HostRendezvous(place, std::move(options), clock, random));
   OC_TRY_VOID(PosixFiles().MakeFolders(made->options_.folder));

@@ -22,8 +22,9 @@ struct HostRendezvousOptions {
 class HostRendezvous : public Rendezvous {
  public:
   // kUsage or kUnavailable when the host of tcp:// cannot be found.
-  static Result<std::unique_ptr<HostRendezvous>> Make(const RendezvousPlace& place, HostRendezvousOptions options,
-                                                      const Clock& clock, Random* random);
+  static Result<std::unique_ptr<HostRendezvous>> Make(const RendezvousPlace& place,
+                                                      HostRendezvousOptions options, const Clock& clock,
+                                                      Random* random);
 
   int64_t Prepare(std::vector<pollfd>* fds) override;
   Result<void> Act() override;
@@ -36,7 +37,8 @@ class HostRendezvous : public Rendezvous {
   std::string Trouble() const override { return trouble_; }
 
  private:
-  HostRendezvous(const RendezvousPlace& place, HostRendezvousOptions options, const Clock& clock, Random* random)
+  HostRendezvous(const RendezvousPlace& place, HostRendezvousOptions options, const Clock& clock,
+                 Random* random)
       : place_(place), options_(std::move(options)), clock_(clock), random_(*random) {}
 
   std::string PathOf(std::string_view ending) const;

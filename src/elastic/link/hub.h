@@ -20,15 +20,16 @@ namespace overcap::elastic {
 
 class LeaderState;
 
-// The leader's end of all connections: takes what members say to its LeaderState, and sends what that wants said.
-// Thousands of members behind one descriptor to wait for. Nothing here waits.
+// The leader's end of all connections: takes what members say to its LeaderState, and sends what that wants
+// said. Thousands of members behind one descriptor to wait for. Nothing here waits.
 class Hub {
  public:
   // `listener` is borrowed.
-  static Result<std::unique_ptr<Hub>> Make(const Fd& listener, LinkKey key, const Clock& clock, Random* random);
+  static Result<std::unique_ptr<Hub>> Make(const Fd& listener, LinkKey key, const Clock& clock,
+                                           Random* random);
 
   int PollFd() const { return epoll_.Get(); }
-  int64_t NextUs() const;  // who has not proven in time that it knows the key is dropped
+  int64_t NextUs() const;         // who has not proven in time that it knows the key is dropped
   void Act(LeaderState* state);   // what has come
   void Send(LeaderState* state);  // what is to be said, and what is still to be sent
   size_t Pending() const;         // connections that have not taken all yet

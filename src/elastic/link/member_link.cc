@@ -101,11 +101,13 @@ std::vector<ToMember> MemberLink::Act() {
     }
   }
   if (state_ == State::kConnecting) {
-    const bool over = std::all_of(tries_.begin(), tries_.end(), [](const Try& t) { return t.at_us == kNever; });
+    const bool over =
+        std::all_of(tries_.begin(), tries_.end(), [](const Try& t) { return t.at_us == kNever; });
     if (over) {
       Break(std::string(problem_));
     } else if (clock_.MonotonicUs() >= until_us_) {
-      Break(problem_.empty() ? StrCat(leader_.addresses[0], " port ", leader_.port, ": no answer in time") : std::string(problem_));
+      Break(problem_.empty() ? StrCat(leader_.addresses[0], " port ", leader_.port, ": no answer in time")
+                             : std::string(problem_));
     }
   }
   if (state_ == State::kOpen) Read(&got);

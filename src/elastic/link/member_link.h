@@ -16,8 +16,8 @@
 
 namespace overcap::elastic {
 
-// A member's one connection to its leader: tries the leader's addresses, the first that answers and knows the key is
-// it. Nothing here waits.
+// A member's one connection to its leader: tries the leader's addresses, the first that answers and knows the
+// key is it. Nothing here waits.
 class MemberLink {
  public:
   enum class State { kIdle, kConnecting, kOpen, kFailed };
@@ -33,7 +33,7 @@ class MemberLink {
   void Send(const ToLeader& message);
 
   State state() const { return state_; }
-  bool TakeOpened();  // true once after it was opened
+  bool TakeOpened();                                       // true once after it was opened
   const std::string& address() const { return address_; }  // ours on it
   const std::string& Problem() const { return problem_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agents of one job, their leader's lease and the network between them, all of it from one seed. The agents are
-// the real state machines; only sockets, processes and clocks are stood in for.
+// Agents of one job, their leader's lease and the network between them, all of it from one seed. The agents
+// are the real state machines; only sockets, processes and clocks are stood in for.
 #pragma once
 
 #include <algorithm>
@@ -23,11 +23,11 @@ namespace overcap::elastic::sim {
 
 // What a run may leave out, to see that it is needed.
 struct Broken {
-  bool never_kills = false;        // an agent whose right ends lets its ranks live
-  bool lends_too_long = false;     // a leader gives rights beyond its own
-  bool wild_clocks = false;        // clocks that drift by far more than 1 %
-  bool kills_slowly = false;       // killing takes longer than the guard
-  bool believes_silence = false;   // a leader takes a broken connection for dead ranks
+  bool never_kills = false;       // an agent whose right ends lets its ranks live
+  bool lends_too_long = false;    // a leader gives rights beyond its own
+  bool wild_clocks = false;       // clocks that drift by far more than 1 %
+  bool kills_slowly = false;      // killing takes longer than the guard
+  bool believes_silence = false;  // a leader takes a broken connection for dead ranks
 };
 
 struct SimConfig {
@@ -63,7 +63,7 @@ class SimWorld {
   }
 
   int64_t steps() const { return steps_; }
-  int64_t epochs() const { return epochs_; }   // that had ranks
+  int64_t epochs() const { return epochs_; }  // that had ranks
   int64_t terms() const { return etcd_.next_term - 1; }
   int RanksOfLastEpoch() const { return alive_.empty() ? 0 : alive_.rbegin()->second; }
 
@@ -238,11 +238,14 @@ class SimWorld {
     if (!config_.broken.believes_silence) return;
     for (const auto& other : agents_) {  // as if the agent had said that nothing is left
       if (other->member && other->member->Running() && !other->leader) {
-        there->leader->OnJoin(1'000'000 + number, [&] {
-          JoinRequest join;
-          join.agent = join.host = other->name;
-          return join;
-        }(), ClockOf(*there));
+        there->leader->OnJoin(
+            1'000'000 + number,
+            [&] {
+              JoinRequest join;
+              join.agent = join.host = other->name;
+              return join;
+            }(),
+            ClockOf(*there));
         MemberReport gone;
         gone.epoch = there->leader->epoch();
         there->leader->OnReport(1'000'000 + number, gone, ClockOf(*there));
@@ -372,7 +375,8 @@ class SimWorld {
 
   void Start(int i, int64_t epoch) {
     Agent& agent = *agents_[i];
-    if (agent.ranks) Violate(StrCat("agent ", i, " starts epoch ", epoch, " and has ranks of ", agent.ranks->epoch));
+    if (agent.ranks)
+      Violate(StrCat("agent ", i, " starts epoch ", epoch, " and has ranks of ", agent.ranks->epoch));
     agent.ranks = Ranks{epoch, next_ranks_++};
     if (++alive_[epoch] == 1) ++epochs_;
     if (alive_.size() > 1) {

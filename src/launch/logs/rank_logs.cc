@@ -56,7 +56,9 @@ struct RankLogs::Impl {
   size_t next = 0;  // whose turn it is to be shown
   std::vector<char> buffer;
 
-  bool Shows(size_t rank) const { return tee == Tee::kAll || (tee == Tee::kRank0 && first_rank == 0 && rank == 0); }
+  bool Shows(size_t rank) const {
+    return tee == Tee::kAll || (tee == Tee::kRank0 && first_rank == 0 && rank == 0);
+  }
 
   void KeepTime(RankLog* log, int stream, int64_t now_us) {
     if (stream == log->last_stream && now_us - log->last_us < kTimesStepUs && now_us >= log->last_us) return;

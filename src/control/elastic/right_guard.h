@@ -11,20 +11,20 @@
 
 namespace overcap {
 
-// A process beside the agent that kills the agent's ranks, by their process groups, when the agent is gone, or when it
-// has not put off the time at which they must end: because it is stopped, or starved.
-class RankGuard {
+// A process beside the agent that kills the agent's ranks, by their process groups, when the agent is gone,
+// or when it has not put off the time at which they must end: because it is stopped, or starved.
+class RightGuard {
  public:
   // Forks: to be made before any thread, and before whoever takes this process's children for his own.
-  static Result<std::unique_ptr<RankGuard>> Make();
-  ~RankGuard();  // waits until the guard has ended
-  RankGuard(const RankGuard&) = delete;
+  static Result<std::unique_ptr<RightGuard>> Make();
+  ~RightGuard();  // waits until the guard has ended
+  RightGuard(const RightGuard&) = delete;
 
   void Watch(const std::vector<pid_t>& groups);  // instead of those before; 0 is none
   void KillAt(int64_t monotonic_us);
 
  private:
-  RankGuard(Fd pipe, pid_t pid) : pipe_(std::move(pipe)), pid_(pid) {}
+  RightGuard(Fd pipe, pid_t pid) : pipe_(std::move(pipe)), pid_(pid) {}
   void Tell(char type, int64_t value);
 
   Fd pipe_;

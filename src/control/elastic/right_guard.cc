@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/elastic/rank_guard.h"
+#include "control/elastic/right_guard.h"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -45,7 +45,8 @@ struct Watched {
   static Watched watched;
   const PosixClock clock;
   for (;;) {
-    const int64_t left = watched.count == 0 || watched.kill_at_us == kFar ? kFar : watched.kill_at_us - clock.MonotonicUs();
+    const int64_t left =
+        watched.count == 0 || watched.kill_at_us == kFar ? kFar : watched.kill_at_us - clock.MonotonicUs();
     if (left <= 0) {
       watched.Kill();
       watched.kill_at_us = clock.MonotonicUs() + kAgainUs;
@@ -66,7 +67,7 @@ struct Watched {
 
 }  // namespace
 
-Result<std::unique_ptr<RankGuard>> RankGuard::Make() {
+Result<std::unique_ptr<RightGuard>> RightGuard::Make() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
   Fd read_end(ends[0]), write_end(ends[1]);
@@ -83,29 +84,29 @@ Result<std::unique_ptr<RankGuard>> RankGuard::Make() {
     Guard(read_end.Get());
   }
   (void)fcntl(write_end.Get(), F_SETFL, O_NONBLOCK);
-  return std::unique_ptr<RankGuard>(new RankGuard(std::move(write_end), pid));
+  return std::unique_ptr<RightGuard>(new RightGuard(std::move(write_end), pid));
 }
 
-RankGuard::~RankGuard() {
+RightGuard::~RightGuard() {
   pipe_.Reset();
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
-void RankGuard::Tell(char type, int64_t value) {
+void RightGuard::Tell(char type, int64_t value) {
   GuardOrder order{};
   order.type = type;
   order.value = value;
   (void)!write(pipe_.Get(), &order, sizeof order);
 }
 
-void RankGuard::Watch(const std::vector<pid_t>& groups) {
+void RightGuard::Watch(const std::vector<pid_t>& groups) {
   Tell('c', 0);
   for (const pid_t group : groups) {
     if (group > 0) Tell('g', group);
   }
 }
 
-void RankGuard::KillAt(int64_t monotonic_us) {
+void RightGuard::KillAt(int64_t monotonic_us) {
   if (monotonic_us == kill_at_us_) return;
   kill_at_us_ = monotonic_us;
   Tell('t', monotonic_us);
