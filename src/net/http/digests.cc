@@ -3,6 +3,7 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "net/http/digests.h"
 
+#include <openssl/md5.h>
 #include <openssl/sha.h>
 
 namespace overcap {
@@ -31,6 +32,15 @@ Sha256Bytes Sha256OfPieces(std::span<const std::string_view> pieces) {
 
 Sha256Bytes Sha256OfText(std::string_view text) {
   return Sha256OfPieces(std::span(&text, 1));
+}
+
+std::array<uint8_t, 16> Md5OfPieces(std::span<const std::string_view> pieces) {
+  MD5_CTX context;
+  MD5_Init(&context);
+  for (const std::string_view piece : pieces) MD5_Update(&context, piece.data(), piece.size());
+  std::array<uint8_t, 16> digest;
+  MD5_Final(digest.data(), &context);
+  return digest;
 }
 
 std::string HexOf(std::span<const uint8_t> bytes) {

@@ -17,6 +17,8 @@ using Sha256Bytes = std::array<uint8_t, 32>;
 Sha256Bytes Sha256OfPieces(std::span<const std::string_view> pieces);
 Sha256Bytes Sha256OfText(std::string_view text);
 
+std::array<uint8_t, 16> Md5OfPieces(std::span<const std::string_view> pieces);
+
 std::string HexOf(std::span<const uint8_t> bytes);  // lower case
 std::string Base64Of(std::span<const uint8_t> bytes);
 // Only what Base64Of could have given, else nullopt.

@@ -15,6 +15,7 @@ TEST(Digests, OfPiecesIsThatOfTheWhole) {
   const std::vector<std::string_view> pieces = {"a", "", "bc"};
   EXPECT_EQ(HexOf(Sha256OfPieces(pieces)),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(HexOf(Md5OfPieces(pieces)), "900150983cd24fb0d6963f7d28e17f72");
   EXPECT_EQ(HexOf(Sha256OfText("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "net/http/digests.h"
 #include "net/http/http_date.h"
-#include "sys/random.h"
+#include "stores/object_requests.h"
 
 namespace overcap {
 namespace {
@@ -112,12 +112,6 @@ std::string ClaimFolder(const S3Bucket& bucket, const std::string& key) {
 std::string UploadNote(const S3Bucket& bucket, const std::string& key, const std::string& identity) {
   return StrCat(bucket.prefix(), kTemporaryBegin, "uploads/",
                 HexOf(Sha256OfText(StrCat(key, "\n", identity))));
-}
-
-std::string NewMark() {
-  KernelRandom random;
-  const uint64_t bits[2] = {random.Next(), random.Next()};
-  return HexOf({reinterpret_cast<const uint8_t*>(bits), sizeof bits});
 }
 
 }  // namespace overcap

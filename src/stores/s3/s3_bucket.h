@@ -46,7 +46,6 @@ class S3Bucket {
 // Names under which notes lie: never keys (kTemporaryBegin).
 std::string ClaimFolder(const S3Bucket& bucket, const std::string& key);
 std::string UploadNote(const S3Bucket& bucket, const std::string& key, const std::string& identity);
-std::string NewMark();  // 32 random hex digits
 
 // Creates where the service cannot do it by itself: at most one of all that use this wins. `put` is called
 // when the key is not there and nobody else is about to make it. kConflict; kUnavailable when others stand in

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "stores/object_requests.h"
 #include "stores/s3/s3_bucket.h"
 #include "sys/random.h"
 
@@ -22,7 +23,7 @@ class Claim {
   ~Claim() { Withdraw(); }
 
   Result<void> Make() {
-    own_ = StrCat(folder_, NewMark());
+    own_ = StrCat(folder_, NewPutMark());
     return bucket_.PutNote(own_, "");
   }
 

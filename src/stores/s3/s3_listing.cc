@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "net/http/http_date.h"
+#include "stores/object_requests.h"
 #include "stores/xml_tree.h"
 
 namespace overcap {
@@ -56,11 +57,6 @@ Result<int64_t> NumberIn(const XmlElement& element, std::string_view name) {
 }
 
 }  // namespace
-
-std::string_view WithoutQuotes(std::string_view etag) {
-  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') return etag.substr(1, etag.size() - 2);
-  return etag;
-}
 
 std::string Md5OfEtag(std::string_view etag) {
   const std::string_view inner = WithoutQuotes(etag);

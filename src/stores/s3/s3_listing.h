@@ -44,6 +44,5 @@ Result<S3PartPage> ParseS3Parts(std::string_view xml);
 
 // The MD5 that an ETag is for objects that came in one piece; else "".
 std::string Md5OfEtag(std::string_view etag);
-std::string_view WithoutQuotes(std::string_view etag);
 
 }  // namespace overcap

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "net/http/http_client.h"
+#include "stores/object_requests.h"
 #include "stores/s3/s3_store.h"
 #include "stores/s3/s3_upload.h"
 #include "stores/s3/testing/s3_server.h"
@@ -32,7 +33,7 @@ std::shared_ptr<S3Store> OpenAt(const S3TestServer& server, const std::string& p
 std::vector<StoreMaker> Makers() {
   std::vector<StoreMaker> makers;
   for (const S3TestServer& server : S3TestServer::FromEnvironment()) {
-    const auto make = [server](std::string*) { return OpenAt(server, StrCat("t/", NewMark())); };
+    const auto make = [server](std::string*) { return OpenAt(server, StrCat("t/", NewPutMark())); };
     const auto again = [server](Store& same) {
       return OpenAt(server, same.Location().substr(StrCat("s3://", server.bucket, "/").size()));
     };
@@ -70,7 +71,7 @@ class RealS3 : public testing::TestWithParam<S3TestServer> {
     return ended ? *ended : -1;
   }
 
-  const std::string prefix_ = StrCat("r/", NewMark());
+  const std::string prefix_ = StrCat("r/", NewPutMark());
   std::shared_ptr<S3Store> store_;
 };
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RealS3);
@@ -295,7 +296,7 @@ TEST_P(RealS3, CorrectsItsClock) {
 
 TEST_P(RealS3, MakesABucketOnce) {
   S3TestServer server = GetParam();
-  server.bucket = StrCat("made-", NewMark().substr(0, 12));
+  server.bucket = StrCat("made-", NewPutMark().substr(0, 12));
   const auto store = OpenAt(server, "");
   for (int i = 0; i < 2; ++i) {
     const auto made = store->MakeBucket();

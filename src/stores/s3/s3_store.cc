@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "net/http/digests.h"
+#include "stores/object_requests.h"
 #include "stores/s3/s3_upload.h"
 
 namespace overcap {
@@ -16,43 +17,6 @@ constexpr int64_t kLargestPut =
 constexpr int64_t kLongestUrlSeconds = 7 * 86'400;
 constexpr int64_t kLeastPart = 5 * 1024 * 1024;
 const PosixClock kClock;
-
-bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t size = Utf8Length(text);
-    if (size == 0) return false;
-    text.remove_prefix(size);
-  }
-  return true;
-}
-
-int64_t SizeOf(std::span<const std::string_view> pieces) {
-  size_t size = 0;
-  for (const std::string_view piece : pieces) size += piece.size();
-  return static_cast<int64_t>(size);
-}
-
-// What is in [offset, offset + size) of the pieces.
-std::vector<std::string_view> Slice(std::span<const std::string_view> pieces, size_t offset, size_t size) {
-  std::vector<std::string_view> out;
-  for (const std::string_view piece : pieces) {
-    if (offset >= piece.size()) {
-      offset -= piece.size();
-      continue;
-    }
-    const std::string_view part = piece.substr(offset, size);
-    offset = 0;
-    size -= part.size();
-    if (!part.empty()) out.push_back(part);
-    if (size == 0) break;
-  }
-  return out;
-}
-
-std::string RangeHeader(int64_t offset, int64_t limit) {
-  if (limit > Store::kAll - offset) return StrCat("bytes=", offset, "-");
-  return StrCat("bytes=", offset, "-", offset + limit - 1);
-}
 
 }  // namespace
 
@@ -74,7 +38,8 @@ Result<std::string> S3Store::WholeKey(const std::string& key) const {
 
 Result<void> S3Store::Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) {
   OC_TRY(whole, WholeKey(key));
-  if (const int64_t size = SizeOf(pieces); size > kLargestPut) return PutInParts(whole, pieces, size, mode);
+  if (const int64_t size = SizeOfPieces(pieces); size > kLargestPut)
+    return PutInParts(whole, pieces, size, mode);
   if (mode == PutMode::kReplace || !no_conditions_) {
     const auto put = PutWhole(whole, pieces, mode);
     if (put || !no_conditions_) return put;
@@ -96,7 +61,7 @@ Result<void> S3Store::PutWhole(const std::string& whole, std::span<const std::st
                   {"x-amz-meta-overcap-sha256", call.payload_hash}};
   std::string mark;
   if (mode == PutMode::kCreate) {
-    mark = NewMark();
+    mark = NewPutMark();
     call.headers.push_back({"if-none-match", "*"});
     call.headers.push_back({"x-amz-meta-overcap-put", mark});
   }
@@ -121,7 +86,7 @@ Result<void> S3Store::PutInParts(const std::string& whole, std::span<const std::
   const int64_t part = S3PartSize(size, 64 * 1024 * 1024);
   OC_TRY(upload, S3Upload::Begin(bucket_, {whole, size, part, mode, ""}));
   for (int64_t i = 0; i < PartCount(size, part); ++i) {
-    const auto slice = Slice(pieces, static_cast<size_t>(i * part), static_cast<size_t>(part));
+    const auto slice = SliceOfPieces(pieces, i * part, part);
     OC_TRY_VOID(upload->PartOfPieces(i, slice));
   }
   return upload->Finish();
@@ -132,7 +97,7 @@ Result<void> S3Store::Read(const std::string& whole, const std::string& version,
   S3Call call;
   call.key = whole;
   const bool all = offset == 0 && limit == kAll;
-  if (!all) call.headers.push_back({"range", RangeHeader(offset, std::max<int64_t>(limit, 1))});
+  if (!all) call.headers.push_back({"range", ByteRange(offset, limit)});
   if (!version.empty()) call.headers.push_back({"if-match", StrCat("\"", version, "\"")});
   OC_TRY(answer, bucket_.service().Call(call, out, static_cast<size_t>(std::max<int64_t>(limit, 1))));
   if (answer.problem) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "stores/object_requests.h"
 #include "stores/xml_tree.h"
 
 namespace overcap {
@@ -52,7 +53,7 @@ Result<void> S3Upload::Create() {
   call.key = plan_.key;
   call.query = {{"uploads", ""}};
   call.has_body = true;
-  mark_ = NewMark();
+  mark_ = NewPutMark();
   call.headers = {{"content-type", "application/octet-stream"}, {"x-amz-meta-overcap-put", mark_}};
   std::string body;
   OC_TRY_VOID(bucket_.Must(call, "write", &body));
@@ -121,8 +122,7 @@ Result<void> S3Upload::Part(int64_t index, std::string_view bytes) {
 }
 
 Result<void> S3Upload::PartOfPieces(int64_t index, std::span<const std::string_view> pieces) {
-  size_t size = 0;
-  for (const std::string_view piece : pieces) size += piece.size();
+  const auto size = static_cast<size_t>(SizeOfPieces(pieces));
   OC_TRY_VOID(ValidPart(plan_.key, plan_.size, plan_.part_size, index, size));
   S3Call call = UploadCall("PUT", plan_.key, id_);
   call.query.emplace_back("partNumber", std::to_string(index + 1));

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stores/azblob/azure_service.h"
+
+#include <cstdlib>
+
+#include "base/text.h"
+#include "net/http/digests.h"
+#include "net/http/http_date.h"
+#include "net/http/retry_loop.h"
+#include "stores/azblob/azure_sign.h"
+#include "stores/object_requests.h"
+#include "sys/random.h"
+
+namespace overcap {
+namespace {
+
+constexpr const char* kVersion = "2021-08-06";
+constexpr int64_t kClockDoubtUs = 300'000'000;  // Azure takes no request that is a quarter of an hour off
+
+bool IsSas(std::string_view sas) {
+  return sas.find("sig=") != sas.npos && sas.find_first_of(" \t\r\n#") == sas.npos;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AzureService>> AzureService::Open(const AzureAccess& access, const Clock& clock,
+                                                         const AzureTuning& tuning) {
+  OC_TRY(url, ParseUrl(access.endpoint.empty() ? StrCat("https://", access.account, ".blob.core.windows.net")
+                                               : access.endpoint));
+  std::unique_ptr<AzureService> service(new AzureService(access, clock, tuning));
+  service->base_path_ = url.path;
+  while (service->base_path_.ends_with('/')) service->base_path_.pop_back();
+  service->sas_ = access.sas.starts_with('?') ? access.sas.substr(1) : access.sas;
+  if (!service->sas_.empty() && !IsSas(service->sas_))
+    return Fail(ErrorCode::kUsage,
+                StrCat("the shared access signature of account '", access.account, "' is none"),
+                "sas_token is a text of the form ?sv=...&sig=...");
+  if (!access.key.empty()) {
+    const auto bytes = Base64Bytes(access.key);
+    if (!bytes || bytes->empty())
+      return Fail(ErrorCode::kUsage, StrCat("the key of account '", access.account, "' is not base64"),
+                  "account_key is a text of 88 characters that ends with ==");
+    service->key_ = *bytes;
+  }
+  HttpClientOptions options;
+  options.tls.ca_file = access.ca_file;
+  service->client_ = std::make_unique<HttpClient>(url.origin, options);
+  return service;
+}
+
+std::string AzureService::PathOf(const std::string& blob) const {
+  const std::string container = StrCat(base_path_, "/", PercentEncode(access_.container, "$"));
+  return blob.empty() ? container : StrCat(container, "/", PercentEncode(blob, "/"));
+}
+
+HttpRequest AzureService::Signed(const AzureCall& call) const {
+  AzureToSign to_sign;
+  to_sign.method = call.method;
+  to_sign.account = access_.account;
+  to_sign.path = PathOf(call.blob);
+  to_sign.query = call.query;
+  to_sign.body_size = SizeOfPieces(call.body);
+  to_sign.headers = call.headers;
+  to_sign.headers.push_back({"x-ms-date", HttpDate(NowUs())});
+  to_sign.headers.push_back({"x-ms-version", kVersion});
+
+  HttpRequest request;
+  request.method = call.method;
+  request.target = to_sign.path;
+  std::string query = EncodeQuery(call.query);
+  if (key_.empty() && !sas_.empty()) query += StrCat(query.empty() ? "" : "&", sas_);
+  if (!query.empty()) request.target += StrCat("?", query);
+  request.headers = to_sign.headers;
+  request.body = call.body;
+  request.has_body = call.has_body;
+  request.deadlines = tuning_.deadlines;
+  if (!key_.empty()) request.headers.push_back({"authorization", AzureAuthorization(to_sign, key_)});
+  return request;
+}
+
+// A wrong clock looks like a wrong key; the answer's date tells.
+bool AzureService::CorrectClock(const AzureAnswer& answer) const {
+  if (answer.problem->status != 403) return false;
+  const auto theirs = ParseHttpDate(answer.head.Find("date"));
+  if (!theirs) return false;
+  const int64_t skew = *theirs - clock_.WallUs();
+  if (std::llabs(skew - skew_us_) < kClockDoubtUs) return false;
+  skew_us_ = skew;
+  return true;
+}
+
+bool AzureService::SasExpired() const {
+  const int64_t expiry = key_.empty() ? AzureSasExpiryUs(sas_) : -1;
+  return expiry >= 0 && expiry < NowUs();
+}
+
+Result<AzureAnswer> AzureService::Call(const AzureCall& call, std::string* body, size_t most) const {
+  RetryPolicy policy = tuning_.retry;
+  if (!reached_) policy.deadline_us = std::min(policy.deadline_us, tuning_.unreached_deadline_us);
+  KernelRandom random;
+  RetryLoop retry(policy, clock_, random);
+  while (true) {
+    auto sent = client_->Call(Signed(call), body, most);
+    if (!sent) {
+      if (IsPassing(sent.error()) && retry.Again(std::nullopt)) continue;
+      return Fail(std::move(sent).error());
+    }
+    AzureAnswer answer{std::move(*sent), std::nullopt};
+    if (answer.head.status < 300) {
+      reached_ = true;
+      return answer;
+    }
+    answer.problem = ReadAzureProblem(answer.head, *body);
+    if (!answer.problem->foreign) reached_ = true;
+    if (CorrectClock(answer)) continue;
+    if (IsPassing(*answer.problem) && retry.Again(RetryAfterUs(answer.head.Find("retry-after")))) continue;
+    return answer;
+  }
+}
+
+Result<std::string> AzureService::Presigned(const std::string& blob, int64_t seconds) const {
+  if (key_.empty())
+    return Fail(ErrorCode::kDenied,
+                StrCat("no URL can be signed without the key of account '", access_.account, "'"),
+                "a shared access signature cannot make others: use account_key");
+  AzureSas sas;
+  sas.account = access_.account, sas.container = access_.container, sas.blob = blob;
+  sas.expires_us = NowUs() + seconds * 1'000'000;
+  sas.https_only = client_->origin().tls;
+  return StrCat(client_->origin().Text(), PathOf(blob), "?", AzureSasQuery(sas, key_));
+}
+
+}  // namespace overcap
