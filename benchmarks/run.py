@@ -13,6 +13,7 @@ import measure
 from launch import LAUNCH_ROWS
 from rows import ROWS, Setting
 from slurm import SLURM_ROWS
+from stores import STORE_ROWS
 from workspace import WORKSPACE_ROWS
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -82,7 +83,7 @@ several rounds in which the contenders take turns; all of them ran on the same m
 
 {table(rows)}
 
-How each row is measured: benchmarks/rows.py, launch.py, slurm.py and workspace.py. The queued jobs of the rows about memory and `ls`
+How each row is measured: benchmarks/rows.py, launch.py, slurm.py, workspace.py and stores.py. The queued jobs of the rows about memory and `ls`
 wait for a GPU that a running job has.
 """
     (ROOT / "docs" / "benchmarks.md").write_text(page)
@@ -95,7 +96,7 @@ def main():
         sys.exit(f"bench: unknown flag '{flags[0]}'; there is --quick")
     build = ROOT / "build" / "release"
     setting = Setting(build / "overcap", build / "bench", "--quick" in flags, os.cpu_count())
-    all_rows = ROWS | LAUNCH_ROWS | SLURM_ROWS | WORKSPACE_ROWS
+    all_rows = ROWS | LAUNCH_ROWS | SLURM_ROWS | WORKSPACE_ROWS | STORE_ROWS
     chosen = {name: function for name, function in all_rows.items() if not words or any(word in name for word in words)}
     if not chosen:
         sys.exit(f"bench: no row is named so; there are: {' '.join(all_rows)}")

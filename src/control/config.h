@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "clusters/cluster_settings.h"
+#include "control/stores/store_entry.h"
 #include "sys/variables.h"
 
 namespace overcap {
@@ -98,6 +99,8 @@ struct Config {
       int64_t within_seconds = 0;
     } keep;
   } workspaces;
+
+  StoreEntries stores;  // stores.<name>; those of a nearer file hide others of the same name
 
   std::map<std::string, ConfigSetting> settings;  // by key path: what files set, the winner only
   std::vector<std::string> files;                 // that were read, nearest first

@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "clusters/all_clusters.h"
+#include "control/stores/config_stores.h"
+#include "stores/location.h"
 
 namespace overcap {
 namespace {
@@ -69,7 +71,7 @@ constexpr ConfigKey kKeys[] = {
     {"workspaces.at", ConfigType::kFolder, 0, 0, "the folder in which workspaces are made, each in one of its own name", OC_FIELD(workspaces.at)},
     {"workspaces.env", ConfigType::kEnv, 0, 0, "the environment that a new workspace gets", OC_FIELD(workspaces.env)},
     {"workspaces.setup", ConfigType::kLines, 0, 0, "commands that set up a new workspace, a line each", OC_FIELD(workspaces.setup), 0, "none"},
-    {"workspaces.store", ConfigType::kFolder, 0, 0, "the repository of new workspaces", OC_FIELD(workspaces.store), 0, "OVERCAP_HOME/store"},
+    {"workspaces.store", ConfigType::kStore, 0, 0, "the repository of new workspaces", OC_FIELD(workspaces.store), 0, "OVERCAP_HOME/store"},
     {"workspaces.key_file", ConfigType::kFolder, 0, 0, "the key file that encrypts new workspaces", OC_FIELD(workspaces.key_file), 0, "none"},
     {"workspaces.exclude", ConfigType::kWords, 0, 0, "what is not saved of new workspaces, patterns as in .gitignore", OC_FIELD(workspaces.exclude), 0, "none"},
     {"workspaces.keep.last", ConfigType::kCount, 0, kMillion, "prune keeps so many snapshots, the newest", OC_FIELD(workspaces.keep.last)},
@@ -175,7 +177,9 @@ bool IsLine(std::string_view text) {
 bool IsTextFor(ConfigType type, std::string_view text) {
   if (type == ConfigType::kText) return IsLine(text);
   if (type == ConfigType::kEnv) return text == "conda" || text == "venv" || text == "none";
-  if (type != ConfigType::kFolder) return IsName(text);
+  if (type == ConfigType::kStore && (HasStoreScheme(text) || !SplitStoreName(text).name.empty()))
+    return IsLine(text);
+  if (type != ConfigType::kFolder && type != ConfigType::kStore) return IsName(text);
   return IsLine(text) && (text[0] == '/' || text[0] == '$' || text == "~" || text.starts_with("~/"));
 }
 
@@ -210,19 +214,21 @@ std::string ShowGpus(const std::optional<std::vector<GpuDeclaration>>& gpus) {
 }  // namespace
 
 std::string_view ConfigTypeName(ConfigType type) {
-  constexpr std::array<std::string_view, 13> kNames = {"a name of letters, digits, '.', '_' and '-'",
-                                                       "the name of a driver",
-                                                       "a whole number",
-                                                       "true or false",
-                                                       "a duration like 90s, 30m or 4h",
-                                                       "a size like 16G",
-                                                       "a list of {type, count, memory}",
-                                                       "a list of names",
-                                                       "a list of words",
-                                                       "a text on one line",
-                                                       "conda, venv or none",
-                                                       "a list of lines",
-                                                       "an absolute folder, perhaps behind ~ or $NAME"};
+  constexpr std::array<std::string_view, 14> kNames = {
+      "a name of letters, digits, '.', '_' and '-'",
+      "the name of a driver",
+      "a whole number",
+      "true or false",
+      "a duration like 90s, 30m or 4h",
+      "a size like 16G",
+      "a list of {type, count, memory}",
+      "a list of names",
+      "a list of words",
+      "a text on one line",
+      "conda, venv or none",
+      "a list of lines",
+      "an absolute folder, perhaps behind ~ or $NAME",
+      "a folder, another location of a store, or a name in 'stores'"};
   return kNames[static_cast<size_t>(type)];
 }
 
@@ -328,6 +334,19 @@ std::vector<EffectiveValue> EffectiveValues(const Config& config) {
           if (IsOfCluster(of_cluster) && IsMeantFor(of_cluster, cluster.driver)) add(of_cluster, name);
         }
       }
+    }
+  }
+  for (const auto& [name, entry] : config.stores) {
+    for (const StoreField& field : StoreFields(entry)) {
+      EffectiveValue value;
+      value.path = StrCat("stores.", name, ".", field.name);
+      value.value = field.value;
+      value.name = name;
+      if (const auto setting = config.settings.find("stores." + name); setting != config.settings.end()) {
+        value.file = setting->second.file;
+        value.line = setting->second.line;
+      }
+      values.push_back(std::move(value));
     }
   }
   return values;

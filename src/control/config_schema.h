@@ -28,6 +28,7 @@ enum class ConfigType {
   kEnv,     // conda, venv or none
   kLines,   // a list of lines, or one text with a line each
   kFolder,  // may begin with ~ or a variable (expand_folder.h)
+  kStore,   // the same, or another location of a store, or a name in `stores:`
 };
 std::string_view ConfigTypeName(ConfigType type);  // "a whole number", for messages and the manual
 
@@ -77,8 +78,8 @@ struct EffectiveValue {
   std::string value;
   std::string file;  // "": the default
   int line = 0;
-  const ConfigKey* key = nullptr;
-  std::string name;  // what '*' of the key's path stands for
+  const ConfigKey* key = nullptr;  // nullptr: of `stores:`, a text
+  std::string name;                // what '*' of the key's path stands for
 };
 std::vector<EffectiveValue> EffectiveValues(const Config& config);
 

@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "clusters/all_clusters.h"
 #include "control/config_schema.h"
+#include "control/stores/config_stores.h"
+#include "stores/location.h"
 
 namespace overcap {
 namespace {
@@ -28,6 +30,8 @@ class Walker {
   Result<void> List(const ConfigKey& key, const ConfigField& field, const YAML::Node& node,
                     const std::string& path);
   Result<std::vector<GpuDeclaration>> Gpus(const YAML::Node& node, int line);
+  Result<void> Stores(const YAML::Node& node);
+  Result<StoreEntry> OneStore(const YAML::Node& node, const std::string& name);
   Result<GpuDeclaration> OneGpu(const YAML::Node& node, int line);
   Result<void> GpuField(const std::string& field, const YAML::Node& value, GpuDeclaration* gpu);
 
@@ -101,7 +105,9 @@ Result<void> Walker::Map(const YAML::Node& node, const std::string& pattern, con
 Result<void> Walker::Entry(const YAML::Node& key, const YAML::Node& value, const std::string& pattern,
                            const std::string& name) {
   const std::string word = key.Scalar();
-  const std::set<std::string> known = KeysUnder(pattern);
+  if (pattern.empty() && word == "stores") return Stores(value);
+  std::set<std::string> known = KeysUnder(pattern);
+  if (pattern.empty()) known.insert("stores");
   if (known.contains("*")) {
     const ConfigKey* cluster = FindKey("cluster");
     std::string checked;
@@ -154,6 +160,48 @@ Result<void> Walker::List(const ConfigKey& key, const ConfigField& field, const 
   auto set = SetFromList(key, field, std::move(words));
   if (!set) return Bad(LineOf(node), StrCat("'", path, "' ", set.error().message), set.error().hint);
   return {};
+}
+
+Result<void> Walker::Stores(const YAML::Node& node) {
+  if (node.IsNull()) return {};
+  if (!node.IsMap())
+    return Bad(LineOf(node), "'stores' must have names below it", "data: s3://bucket/prefix");
+  std::set<std::string> seen;
+  for (const auto& each : node) {
+    const std::string name = each.first.IsScalar() ? each.first.Scalar() : "";
+    const int line = LineOf(each.first);
+    if (SplitStoreName(name).name != name || name.empty())
+      return Bad(line, StrCat("'", ToUtf8(name), "' must be ", ConfigTypeName(ConfigType::kName)));
+    if (!seen.insert(name).second) return Bad(line, StrCat("store '", name, "' stands here a second time"));
+    OC_TRY(entry, OneStore(each.second, name));
+    if (const auto fits = CheckStoreEntry(entry); !fits)
+      return Bad(line, StrCat("store '", name, "': ", fits.error().message), fits.error().hint);
+    const std::string path = StrCat("stores.", name);
+    if (config_->settings.contains(path)) continue;
+    config_->settings[path] = {entry.at, file_, line};
+    config_->stores[name] = std::move(entry);
+  }
+  return {};
+}
+
+Result<StoreEntry> Walker::OneStore(const YAML::Node& node, const std::string& name) {
+  StoreEntry entry;
+  if (node.IsScalar()) {
+    entry.at = node.Scalar();
+    return entry;
+  }
+  if (!node.IsMap())
+    return Bad(LineOf(node), StrCat("store '", name, "' must be a location, or have 'at' below it"));
+  std::set<std::string> seen;
+  for (const auto& each : node) {
+    const std::string field = each.first.IsScalar() ? each.first.Scalar() : "";
+    if (!seen.insert(field).second)
+      return Bad(LineOf(each.first), StrCat("key '", ToUtf8(field), "' stands here a second time"));
+    const auto set = SetStoreField(field, each.second.IsScalar() ? each.second.Scalar() : "", &entry);
+    if (!set)
+      return Bad(LineOf(each.first), StrCat("store '", name, "': ", set.error().message), set.error().hint);
+  }
+  return entry;
 }
 
 Result<std::vector<GpuDeclaration>> Walker::Gpus(const YAML::Node& node, int line) {

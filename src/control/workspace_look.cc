@@ -5,13 +5,12 @@
 
 #include "base/text.h"
 #include "snapshot/format/snapshot_record.h"
-#include "stores/all_stores.h"
 
 namespace overcap {
 namespace {
 
-Result<void> CountSnapshots(WorkspaceGlance* glance) {
-  OC_TRY(store, OpenStore(glance->workspace.store, false));
+Result<void> CountSnapshots(const WorkspaceWorld& world, WorkspaceGlance* glance) {
+  OC_TRY(store, OpenStoreFor(world, glance->workspace.store, false));
   OC_TRY(objects, store->ListAll(StrCat("snapshots/", glance->workspace.name, "/")));
   for (const StoredObjectInfo& object : objects) {
     const auto key = ParseSnapshotKey(object.key);
@@ -37,7 +36,7 @@ std::vector<WorkspaceGlance> GlanceAtWorkspaces(const WorkspaceWorld& world, std
       glance.folder = glance.workspace.at;
       glance.problem = found.error().message;
     }
-    if (const auto counted = CountSnapshots(&glance); !counted) glance.problem = counted.error().message;
+    if (const auto counted = CountSnapshots(world, &glance); !counted) glance.problem = counted.error().message;
     glances.push_back(std::move(glance));
   }
   return glances;

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "control/expand_folder.h"
-#include "stores/all_stores.h"
+#include "control/stores/open_store.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
@@ -183,8 +183,13 @@ Result<std::string> SecretOf(const WorkspaceWorld& world, const Workspace& works
   return Fail(ErrorCode::kInternal, "a kind of secret that nobody knows");
 }
 
+Result<std::unique_ptr<Store>> OpenStoreFor(const WorkspaceWorld& world, const std::string& location,
+                                            bool create) {
+  return OpenStoreAt({world.stores, world.variables, world.folder}, location, create);
+}
+
 Result<Repository> OpenRepositoryOf(const WorkspaceWorld& world, const Workspace& workspace) {
-  auto store = OpenStore(workspace.store, false);
+  auto store = OpenStoreFor(world, workspace.store, false);
   if (!store) {
     return Fail(store.error().code,
                 StrCat("the repository of workspace '", workspace.name, "': ", store.error().message),

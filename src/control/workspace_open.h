@@ -3,12 +3,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "control/stores/store_entry.h"
 #include "control/workspace.h"
 #include "control/workspace_folder.h"
 #include "snapshot/repository/repository.h"
@@ -25,6 +27,7 @@ struct WorkspaceWorld {
   std::string user;
   std::string host;
   Variables variables;
+  StoreEntries stores = {};  // `stores:` of the configuration
   const Clock* clock = nullptr;
   Random* random = nullptr;
   // Asks a person, without echo. Empty: nobody is there; a passphrase then comes from
@@ -53,6 +56,10 @@ std::vector<Workspace> AllWorkspaces(const WorkspaceWorld& world, std::vector<Er
 
 // `at` of the workspace on this host. $USER is that of the world where the environment has none.
 Result<std::string> ExpandHere(const WorkspaceWorld& world, const std::string& path);
+
+// The store at `location`, as workspace.json or a user says it. Errors as control/stores/open_store.h.
+Result<std::unique_ptr<Store>> OpenStoreFor(const WorkspaceWorld& world, const std::string& location,
+                                            bool create);
 
 // What opens the repository; "" when it is not encrypted. kDenied, naming the key file, when that cannot be
 // read.

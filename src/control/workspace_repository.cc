@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "stores/all_stores.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
@@ -110,7 +109,7 @@ Result<NewRepository> NewRepository::Open(const WorkspaceWorld& world, const Rep
   }
   NewRepository made;
   const bool folder_there = !workspace->store.starts_with('/') || PosixFiles().Exists(workspace->store);
-  OC_TRY(store, OpenStore(workspace->store, wish.may_make));
+  OC_TRY(store, OpenStoreFor(world, workspace->store, wish.may_make));
   // What all plain workspaces and the code of jobs share is nobody's to take back: a submit may have just opened it.
   const bool shared_by_all = workspace->store == SharedRepositoryOf(workspace->root);
   if (!folder_there && !shared_by_all) made.made_folder_ = workspace->store;

@@ -54,6 +54,15 @@ extern const Command kPolicyCheck;
 extern const Command kPolicyRender;
 extern const Command kPolicyApply;
 
+extern const Command kStoreLs;
+extern const Command kStoreCp;
+extern const Command kStoreSync;
+extern const Command kStoreRm;
+extern const Command kStoreStat;
+extern const Command kStoreUrl;
+extern const Command kStoreDu;
+extern const Command kStoreCheck;
+
 extern const Command kClusterList;
 extern const Command kClusterCheck;
 extern const Command kConfigShow;

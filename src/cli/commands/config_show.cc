@@ -53,7 +53,10 @@ std::string AsJson(const Config& config) {
   json.BeginObject().Field("files", config.files).Key("values").BeginArray();
   for (const EffectiveValue& value : EffectiveValues(config)) {
     json.BeginObject().Field("key", value.path).Key("value");
-    WriteValue(*value.key, value.key->field(copy, value.name), &json);
+    if (value.key == nullptr)
+      json.String(value.value);
+    else
+      WriteValue(*value.key, value.key->field(copy, value.name), &json);
     json.Field("text", value.value).Key("file");
     value.file.empty() ? json.Null() : json.String(value.file);
     json.Key("line");

@@ -33,7 +33,7 @@ Result<WorkspaceCreateRequest> ReadRequest(World& world, const Args& args) {
   request.setup = args.Has("--setup") ? args.All("--setup") : usual.setup;
   request.store = usual.store;
   if (args.Has("--store")) {
-    OC_TRY(store, TypedFolder(world, args.Get("--store")));
+    OC_TRY(store, TypedStore(world, args.Get("--store")));
     request.store = std::move(store);
   }
   request.passphrase = args.Has("--passphrase");

@@ -45,7 +45,7 @@ Result<WorkspaceImportRequest> ReadRequest(World& world, const Args& args) {
   }
   workspace.store = usual.store;
   if (args.Has("--store")) {
-    OC_TRY(store, TypedFolder(world, args.Get("--store")));
+    OC_TRY(store, TypedStore(world, args.Get("--store")));
     workspace.store = std::move(store);
   }
   workspace.passphrase = args.Has("--passphrase");

@@ -27,7 +27,7 @@ Result<FoundWorkspace> TakeFromStore(World& world, const WorkspaceWorld& workspa
     OC_TRY(at, TypedFolder(world, args.Get("--at")));
     request.at = std::move(at);
   }
-  OC_TRY(store, TypedFolder(world, args.Get("--store")));
+  OC_TRY(store, TypedStore(world, args.Get("--store")));
   request.store = std::move(store);
   if (args.Has("--key-file")) {
     OC_TRY(key_file, TypedFolder(world, args.Get("--key-file")));

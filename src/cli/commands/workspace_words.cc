@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "control/ask_secret.h"
 #include "control/open_cluster.h"
+#include "control/stores/open_store.h"
 #include "sys/own_host_name.h"
 
 namespace overcap::cli {
@@ -46,6 +47,7 @@ Result<WorkspaceWorld> WorkspacesOf(World& world) {
   workspaces.user = world.user();
   workspaces.host = OwnHostName();
   workspaces.variables = Variables::OfThisProcess();
+  workspaces.stores = world.config().stores;
   workspaces.clock = &world.clock();
   workspaces.random = &world.random();
   if (isatty(STDIN_FILENO) == 1) workspaces.ask_secret = AskSecret;
@@ -77,6 +79,12 @@ Result<std::string> TypedFolder(World& world, std::string_view typed) {
   std::string clean = path.lexically_normal().string();
   while (clean.size() > 1 && clean.back() == '/') clean.pop_back();
   return clean;
+}
+
+Result<std::string> TypedStore(World& world, std::string_view typed) {
+  if (HasStoreScheme(typed) || world.config().stores.contains(SplitStoreName(typed).name))
+    return std::string(typed);
+  return TypedFolder(world, typed);
 }
 
 std::string Ago(int64_t then_us, int64_t now_us) {

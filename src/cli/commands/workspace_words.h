@@ -36,6 +36,9 @@ Result<OpenedWorkspace> OpenWorkspaceHere(World& world, std::string_view name);
 // `~` and variables stay.
 Result<std::string> TypedFolder(World& world, std::string_view typed);
 
+// The same for a store: locations with a scheme and names of the configuration stay as they are.
+Result<std::string> TypedStore(World& world, std::string_view typed);
+
 // "3h ago", "just now".
 std::string Ago(int64_t then_us, int64_t now_us);
 // "ab12cd34ef of 3h ago"

@@ -18,7 +18,7 @@ class Verdicts {
     ++report_.same;
     report_.same_bytes += bytes;
   }
-  void Problem(int64_t CompareReport::*count, const std::string& key, Error error) {
+  void Problem(int64_t StoreComparison::*count, const std::string& key, Error error) {
     const std::lock_guard lock(mutex_);
     ++(report_.*count);
     if (report_.problems.size() < kMostTransferProblems) report_.problems.push_back({key, std::move(error)});
@@ -39,17 +39,17 @@ class Verdicts {
     ++progress_.files_total;
     progress_.bytes_total += bytes;
   }
-  CompareReport Take() { return std::move(report_); }
+  StoreComparison Take() { return std::move(report_); }
 
  private:
   std::mutex mutex_;  // guards all below
-  CompareReport report_;
+  StoreComparison report_;
   TransferProgress progress_;
 };
 
 }  // namespace
 
-Result<CompareReport> CompareAll(const Store& from, const Store& to, const TransferOptions& options) {
+Result<StoreComparison> CompareAll(const Store& from, const Store& to, const TransferOptions& options) {
   Verdicts verdicts;
   BufferPool pool(options.memory);
   KeyStream left(from), right(to);
@@ -61,9 +61,9 @@ Result<CompareReport> CompareAll(const Store& from, const Store& to, const Trans
       const Result<bool> same = SameContent(from, *pair.left, to, *pair.right, &pool, options.stop);
       if (!same && stopped()) return;
       if (!same)
-        verdicts.Problem(&CompareReport::failed, pair.left->key, same.error());
+        verdicts.Problem(&StoreComparison::failed, pair.left->key, same.error());
       else if (!*same)
-        verdicts.Problem(&CompareReport::different, pair.left->key,
+        verdicts.Problem(&StoreComparison::different, pair.left->key,
                          {ErrorCode::kConflict, "the contents differ", ""});
       else
         verdicts.Same(pair.left->size);
@@ -74,10 +74,10 @@ Result<CompareReport> CompareAll(const Store& from, const Store& to, const Trans
       if (!pair) break;
       const std::string& key = pair->left ? pair->left->key : pair->right->key;
       if (!pair->right) {
-        verdicts.Problem(&CompareReport::missing, key,
+        verdicts.Problem(&StoreComparison::missing, key,
                          {ErrorCode::kNotFound, StrCat("is not in ", Quoted(to.Location(), 200)), ""});
       } else if (!pair->left) {
-        verdicts.Problem(&CompareReport::extra, key,
+        verdicts.Problem(&StoreComparison::extra, key,
                          {ErrorCode::kNotFound, StrCat("is only in ", Quoted(to.Location(), 200)), ""});
       } else {
         verdicts.Expect(pair->left->size);
@@ -86,7 +86,7 @@ Result<CompareReport> CompareAll(const Store& from, const Store& to, const Trans
     }
     listed = true;
   }
-  CompareReport report = verdicts.Take();
+  StoreComparison report = verdicts.Take();
   report.left_out = left.left_out() + right.left_out();
   report.stopped = stopped();
   return report;

@@ -92,6 +92,20 @@ Result<TransferReport> TransferAll(const Store& from, Store& to, const TransferO
   return report;
 }
 
+Result<TransferReport> TransferToNowhere(const Store& from, const TransferOptions& options) {
+  TransferReport report;
+  KeyStream stream(from);
+  while (!Stopped(options)) {
+    OC_TRY(object, stream.Peek());
+    if (object == nullptr) break;
+    Tell(options, {TransferStep::Kind::kCopy, object->key, object->size, CopyVerdict::kNew});
+    stream.Pop();
+  }
+  report.left_out = stream.left_out();
+  report.stopped = Stopped(options);
+  return report;
+}
+
 Result<TransferReport> TransferOne(const Store& from, const std::string& key, Store& to,
                                    const std::string& to_key, const TransferOptions& options) {
   OC_TRY(source, from.Stat(key));

@@ -61,6 +61,8 @@ constexpr size_t kMostTransferProblems = 1000;
 // All of `from` into `to`. An error when a listing fails; what fails of single objects is in the report.
 // kConflict, before anything is done, when extra objects were to be removed and `from` has none at all.
 Result<TransferReport> TransferAll(const Store& from, Store& to, const TransferOptions& options);
+// A dry run into a folder that does not exist yet.
+Result<TransferReport> TransferToNowhere(const Store& from, const TransferOptions& options);
 // One object under a name of its own.
 Result<TransferReport> TransferOne(const Store& from, const std::string& key, Store& to,
                                    const std::string& to_key, const TransferOptions& options);
@@ -68,13 +70,13 @@ Result<TransferReport> TransferOne(const Store& from, const std::string& key, St
 Result<TransferReport> RemoveAll(Store& store, const std::string& prefix, const TransferOptions& options);
 
 // Content against content, by reading both.
-struct CompareReport {
+struct StoreComparison {
   int64_t same = 0, same_bytes = 0;
   int64_t left_out = 0;
   int64_t missing = 0, extra = 0, different = 0, failed = 0;  // of `to`
   std::vector<TransferProblem> problems;                      // the first of them
   bool stopped = false;
 };
-Result<CompareReport> CompareAll(const Store& from, const Store& to, const TransferOptions& options);
+Result<StoreComparison> CompareAll(const Store& from, const Store& to, const TransferOptions& options);
 
 }  // namespace overcap

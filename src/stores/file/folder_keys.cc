@@ -41,7 +41,7 @@ int ReadNames(int root, const std::string& folder, const Visit& visit) {
 
 // DT_REG, DT_DIR, or DT_UNKNOWN for what does not count. Symbolic links count directly below the store's
 // folder only, where somebody may have put `packs` on another disk: deeper they could lead in circles.
-// Where people's own files are listed, links to files count everywhere.
+// Where people's own files are listed, links to files count everywhere, links to folders nowhere.
 unsigned char TypeOf(int root, const std::string& path, unsigned char hint, bool follow,
                      KeyRule rule = KeyRule::kPlain) {
   if (hint == DT_REG || hint == DT_DIR) return hint;
@@ -49,7 +49,7 @@ unsigned char TypeOf(int root, const std::string& path, unsigned char hint, bool
   const unsigned char neither = any ? kOdd : static_cast<unsigned char>(DT_UNKNOWN);
   if (hint != DT_UNKNOWN && !(hint == DT_LNK && (follow || any))) return neither;
   struct stat info {};
-  if (fstatat(root, path.c_str(), &info, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return neither;
+  if (fstatat(root, path.c_str(), &info, follow && !any ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return neither;
   if (S_ISDIR(info.st_mode)) return DT_DIR;
   if (any && S_ISLNK(info.st_mode) && fstatat(root, path.c_str(), &info, 0) != 0) return kOdd;
   return S_ISREG(info.st_mode) ? static_cast<unsigned char>(DT_REG) : neither;

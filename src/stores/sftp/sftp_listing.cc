@@ -74,9 +74,9 @@ class Lister {
     if ((IsLink(attributes) && (folder.empty() || any)) || !attributes.mode) {
       const SftpFailure failure = listing_.session.Stat(listing_.folder + path, true, &attributes);
       if (failure.link) return failure;
-      // Links to folders count directly below the store's folder only: deeper they could lead in circles.
-      if (!failure.ok() || (IsSftpFolder(attributes) && IsLink(entry.attributes) && !folder.empty()))
-        attributes.mode = 0;
+      // Links to folders count directly below a repository's folder only: deeper they could lead in circles.
+      const bool folder_link = IsSftpFolder(attributes) && IsLink(entry.attributes);
+      if (!failure.ok() || (folder_link && (any || !folder.empty()))) attributes.mode = 0;
     }
     const bool is_folder = IsSftpFolder(attributes);
     if (is_folder) path += '/';

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/store_words.h"
+
+namespace overcap::cli {
+namespace {
+
+constexpr int64_t kWeekUs = int64_t{7} * 86400 * 1'000'000;
+
+constexpr Flag kFlags[] = {
+    {"--clean", "", "", "of one store: remove what killed copies left behind more than a week ago"},
+    kJobsFlag,
+};
+
+// Can it be reached, listed and read?
+Result<int> CheckOne(World& world, const Args& args) {
+  OC_TRY(place, FindStorePlace(StoreBookOf(world), args.words()[0]));
+  OC_TRY(opened, OpenFolderAt(world, place, false));
+  OC_TRY(page, opened.store->List("", ""));
+  if (!page.objects.empty()) OC_TRY_VOID(opened.store->Get(page.objects[0].key, 0, 1));
+  int64_t cleaned = 0;
+  if (args.Has("--clean")) {
+    OC_TRY(removed, opened.store->CleanUp(kWeekUs));
+    cleaned = removed;
+  }
+  Output& out = world.out();
+  const std::string location = opened.place.location.Text();
+  if (out.json()) {
+    JsonWriter json;
+    json.BeginObject().Field("location", location).Field("ok", true).Field("empty", page.objects.empty());
+    out.Json(json.Field("cleaned", cleaned).EndObject().Text());
+    return 0;
+  }
+  out.Line(
+      StrCat(ToUtf8(location), ": can be listed", page.objects.empty() ? ", and is empty" : " and read"));
+  if (args.Has("--clean")) out.Line(StrCat("removed ", CountOf(cleaned, "leftover")));
+  return 0;
+}
+
+int Tell(World& world, const StoreComparison& found, const StopSignals& signals, int64_t took_us) {
+  Output& out = world.out();
+  out.ClearProgress();
+  const int64_t problems = found.missing + found.extra + found.different + found.failed;
+  TellProblems(world, found.problems, problems);
+  TellLeftOut(world, found.left_out);
+  int status = problems > 0 ? ExitStatus(ErrorCode::kConflict) : 0;
+  if (found.failed > 0) status = StatusOfProblems(found.problems);
+  if (found.stopped && signals.signal() != 0) status = 128 + signals.signal();
+  if (out.json()) {
+    JsonWriter json;
+    json.BeginObject().Field("event", "done").Field("status", status).Field("same", found.same);
+    json.Field("same_bytes", found.same_bytes)
+        .Field("different", found.different)
+        .Field("missing", found.missing);
+    json.Field("extra", found.extra).Field("failed", found.failed).Field("left_out", found.left_out);
+    out.Json(json.Field("seconds", static_cast<double>(took_us) / 1e6).EndObject().Text());
+    return status;
+  }
+  out.Line(StrCat(CountOf(found.same, "file"), " equal (", FormatBytes(found.same_bytes), "); ",
+                  found.different, " different, ", found.missing, " missing, ", found.extra, " only there, ",
+                  found.failed, " not read"));
+  return status;
+}
+
+Result<int> CompareTwo(World& world, const Args& args) {
+  OC_TRY(from, FindStorePlace(StoreBookOf(world), args.words()[0]));
+  OC_TRY(to, FindStorePlace(StoreBookOf(world), args.words()[1]));
+  OC_TRY(left, OpenFolderAt(world, from, false));
+  OC_TRY(right, OpenFolderAt(world, to, false));
+  const StopSignals signals;
+  ProgressMeter meter(world.out(), world.clock());
+  OC_TRY(options, TransferOptionsFrom(args, "compare", "comparing", &meter, signals));
+  OC_TRY(found, CompareAll(*left.store, *right.store, options));
+  return Tell(world, found, signals, meter.ElapsedUs());
+}
+
+Result<int> Run(World& world, const Args& args) {
+  if (args.words().size() == 1) return CheckOne(world, args);
+  if (args.Has("--clean")) return Fail(ErrorCode::kUsage, "--clean is for one store");
+  return CompareTwo(world, args);
+}
+
+}  // namespace
+
+constinit const Command kStoreCheck = {
+    .name = "store check",
+    .summary = "whether a store can be used, or whether two hold the same",
+    .usage = "LOCATION [OTHER] [--clean] [-j N]",
+    .flags = kFlags,
+    .min_words = 1,
+    .max_words = 2,
+    .run = Run,
+    .group = CommandGroup::kCode,
+};
+
+}  // namespace overcap::cli

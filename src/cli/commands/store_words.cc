@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/store_words.h"
+
+#include <memory>
+#include <mutex>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace overcap::cli {
+namespace {
+
+constexpr size_t kMostShown = 20;
+
+OpenStoreOptions ForPeople(bool create) {
+  return {.create = create, .keys = KeyRule::kAny, .private_files = false, .durable = false};
+}
+
+tl::unexpected<Error> Nothing(const StorePlace& place) {
+  return Fail(ErrorCode::kNotFound, StrCat("there is nothing in ", Quoted(place.location.Text(), 300)),
+              "'overcap store ls' shows what is there");
+}
+
+bool IsInBucket(const StorePlace& place) {
+  return place.location.kind == StoreKind::kS3 || place.location.kind == StoreKind::kAzure;
+}
+
+}  // namespace
+
+StoreBook StoreBookOf(World& world) {
+  StoreBook book;
+  book.entries = world.config().stores;
+  book.variables = Variables::OfThisProcess();
+  if (const auto folder = world.Folder()) book.folder = *folder;
+  return book;
+}
+
+Result<OpenedStore> OpenFolderAt(World& world, const StorePlace& place, bool create) {
+  OC_TRY(store, OpenStoreAt(StoreBookOf(world), place, ForPeople(create)));
+  return OpenedStore{std::move(store), place, ""};
+}
+
+Result<OpenedStore> OpenObjectAt(World& world, const StorePlace& place, bool create) {
+  const std::string name = place.location.Name();
+  if (name.empty() || name == "~")
+    return Fail(ErrorCode::kUsage, StrCat(Quoted(place.location.Text(), 300), " names no object"));
+  OC_TRY(opened, OpenFolderAt(world, place.Above(), create));
+  opened.key = name;
+  return opened;
+}
+
+Result<OpenedStore> OpenSource(World& world, const std::string& text) {
+  OC_TRY(place, FindStorePlace(StoreBookOf(world), text));
+  const std::string name = place.location.Name();
+  if (!place.location.open_end && !name.empty() && name != "~" && name != "." && name != "..") {
+    auto object = OpenObjectAt(world, place, false);
+    if (!object && object.error().code != ErrorCode::kNotFound) return object;
+    if (object) {
+      const auto info = object->store->Stat(name);
+      if (info) return object;
+      if (info.error().code != ErrorCode::kNotFound) return Fail(info.error());
+    }
+  }
+  auto folder = OpenFolderAt(world, place, false);
+  if (!folder && folder.error().code == ErrorCode::kNotFound && !place.location.open_end)
+    return Fail(ErrorCode::kNotFound,
+                StrCat("there is neither a file nor a folder ", Quoted(place.location.Text(), 300)));
+  if (!folder || !IsInBucket(place)) return folder;
+  // A prefix under which nothing stands is not there; a bucket that is empty is.
+  OC_TRY(page, folder->store->List("", ""));
+  if (page.objects.empty() && page.left_out == 0 && !place.location.prefix.empty()) return Nothing(place);
+  return folder;
+}
+
+Result<TransferOptions> TransferOptionsFrom(const Args& args, std::string_view what, std::string_view words,
+                                            ProgressMeter* meter, const StopSignals& signals) {
+  TransferOptions options;
+  OC_TRY(jobs, args.GetInt("--jobs", 16, 1, 256));
+  options.workers = static_cast<int>(jobs);
+  options.stop = signals.flag();
+  options.progress = [meter, what, words](const TransferProgress& progress) {
+    meter->Show(
+        {what, words, progress.files_done, progress.files_total, progress.bytes_done, progress.bytes_total});
+  };
+  return options;
+}
+
+void TellSteps(World& world, TransferOptions* options) {
+  options->step = [&world, mutex = std::make_shared<std::mutex>()](const TransferStep& step) {
+    const std::lock_guard lock(*mutex);
+    const bool copy = step.kind == TransferStep::Kind::kCopy;
+    if (world.out().json()) {
+      JsonWriter json;
+      json.BeginObject()
+          .Field("event", "step")
+          .Field("action", copy ? "copy" : "remove")
+          .Field("key", step.key);
+      json.Field("bytes", step.size);
+      if (copy) json.Field("why", CopyVerdictText(step.why));
+      return world.out().Json(json.EndObject().Text());
+    }
+    world.out().Line(StrCat(copy ? "copy    " : "remove  ", ToUtf8(step.key), "  (",
+                            copy ? StrCat(CopyVerdictText(step.why), ", ") : "", FormatBytes(step.size),
+                            ")"));
+  };
+}
+
+void TellProblems(World& world, const std::vector<TransferProblem>& problems, int64_t count) {
+  Output& out = world.out();
+  int64_t shown = 0;
+  for (const TransferProblem& problem : problems) {
+    if (out.json()) {
+      JsonWriter json;
+      json.BeginObject().Field("event", "problem").Field("key", problem.key);
+      json.Field("code", ErrorCodeName(problem.error.code)).Field("reason", problem.error.message);
+      out.Json(json.EndObject().Text());
+    } else if (shown < static_cast<int64_t>(kMostShown)) {
+      out.Warn(StrCat(Quoted(problem.key, 400), ": ", problem.error.message));
+    }
+    ++shown;
+  }
+  const int64_t rest = count - std::min<int64_t>(shown, kMostShown);
+  if (rest > 0 && !out.json()) out.Warn(StrCat("and ", rest, " more"));
+}
+
+void TellLeftOut(World& world, int64_t left_out) {
+  if (left_out == 0 || world.out().json()) return;
+  world.out().Warn(StrCat(CountOf(left_out, "object"), left_out == 1 ? " has" : " have",
+                          " no name that a file could have, or are links to folders or devices: left out"));
+}
+
+int StatusOfProblems(const std::vector<TransferProblem>& problems) {
+  return problems.empty() ? 0 : ExitStatus(problems.front().error.code);
+}
+
+int TellTransfer(World& world, const TransferReport& report, const StopSignals& signals, int64_t took_us,
+                 bool dry_run) {
+  Output& out = world.out();
+  out.ClearProgress();
+  TellProblems(world, report.problems, report.failed);
+  TellLeftOut(world, report.left_out);
+  const int status =
+      report.stopped && signals.signal() != 0 ? 128 + signals.signal() : StatusOfProblems(report.problems);
+  if (out.json()) {
+    JsonWriter json;
+    json.BeginObject().Field("event", "done").Field("status", status).Field("dry_run", dry_run);
+    json.Field("copied", report.copied).Field("copied_bytes", report.copied_bytes).Field("same", report.same);
+    json.Field("same_bytes", report.same_bytes).Field("removed", report.removed).Field("extra", report.extra);
+    json.Field("failed", report.failed).Field("left_out", report.left_out).Field("stopped", report.stopped);
+    json.Field("gave_up", report.gave_up).Field("seconds", static_cast<double>(took_us) / 1e6);
+    out.Json(json.EndObject().Text());
+    return status;
+  }
+  if (report.gave_up) out.Warn("gave up: nothing worked any more");
+  if (report.stopped) out.Warn("stopped; the same command goes on where this one ended");
+  if (dry_run) {
+    out.Note("nothing was changed (--dry-run)");
+    return status;
+  }
+  std::string text =
+      StrCat("copied ", CountOf(report.copied, "file"), ", ", FormatBytes(report.copied_bytes));
+  if (report.same > 0) text += StrCat("; ", report.same, " the same");
+  if (report.removed > 0) text += StrCat("; removed ", report.removed);
+  if (report.extra > 0) text += StrCat("; ", report.extra, " only there");
+  if (report.failed > 0) text += StrCat("; ", report.failed, " failed");
+  out.Note(StrCat(text, " in ", FormatElapsed(took_us)));
+  return status;
+}
+
+}  // namespace overcap::cli

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands of stores share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/command.h"
+#include "cli/progress_meter.h"
+#include "cli/world.h"
+#include "control/stop_signals.h"
+#include "control/stores/open_store.h"
+#include "control/transfer/transfer.h"
+
+namespace overcap::cli {
+
+StoreBook StoreBookOf(World& world);
+
+// A store opened for people's files, and a key in it.
+struct OpenedStore {
+  std::unique_ptr<Store> store;
+  StorePlace place;  // of the store
+  std::string key;   // "": all of it
+};
+
+// The object of this name if there is one, else the folder; kNotFound when there is neither. A '/' at the end
+// says that a folder is meant.
+Result<OpenedStore> OpenSource(World& world, const std::string& text);
+// A folder, made when `create` is set and it is missing.
+Result<OpenedStore> OpenFolderAt(World& world, const StorePlace& place, bool create);
+// The store in which an object of this name stands, and its key; whether it is there is not looked at.
+Result<OpenedStore> OpenObjectAt(World& world, const StorePlace& place, bool create);
+
+inline constexpr Flag kJobsFlag = {"--jobs", "-j", "N",
+                                   "so many objects and parts at the same time; by default 16"};
+inline constexpr Flag kChecksumFlag = {"--checksum", "", "", "compare contents, not sizes and times"};
+
+// Workers, progress and stop from what was given; the meter and the signals must outlive it.
+Result<TransferOptions> TransferOptionsFrom(const Args& args, std::string_view what, std::string_view words,
+                                            ProgressMeter* meter, const StopSignals& signals);
+// Prints each step, as --dry-run does.
+void TellSteps(World& world, TransferOptions* options);
+
+// What a copy or a removal ends with. The exit status.
+int TellTransfer(World& world, const TransferReport& report, const StopSignals& signals, int64_t took_us,
+                 bool dry_run);
+void TellProblems(World& world, const std::vector<TransferProblem>& problems, int64_t count);
+void TellLeftOut(World& world, int64_t left_out);
+
+// The exit status of a transfer in which something failed: that of the first failure.
+int StatusOfProblems(const std::vector<TransferProblem>& problems);
+
+}  // namespace overcap::cli

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`overcap store` between folders, and what it refuses."""
+import os
+import stat
+import subprocess
+
+from store_rig import MIB, CopiesHold, StoreRig, main, make_tree, needs_root, tree
+
+DEADLINE_SECONDS = 300
+
+
+class Folders(CopiesHold, StoreRig):
+    def here(self, name):
+        return str(self.root / "stores" / name)
+
+    def test_files_are_made_as_the_umask_says_and_keep_their_times(self):
+        (self.project / "a").write_bytes(b"x")
+        os.utime(self.project / "a", (1_500_000_000, 1_500_000_000))
+        self.ok("store", "cp", "a", "sub/")
+        made = self.project / "sub/a"
+        self.assertEqual(int(made.stat().st_mtime), 1_500_000_000)
+        self.assertEqual(stat.S_IMODE(made.stat().st_mode), 0o666 & ~self.umask())
+
+    def umask(self):
+        now = os.umask(0)
+        os.umask(now)
+        return now
+
+    def test_links_and_pipes_are_told_of(self):
+        source = self.project / "from"
+        make_tree(source, large=10)
+        os.symlink("plain.txt", source / "link")
+        os.symlink("..", source / "circle")
+        os.symlink("none", source / "dangling")
+        os.mkfifo(source / "pipe")
+        done = self.done("store", "cp", "from", "to")
+        self.assertEqual(done["left_out"], 3)  # circle, dangling, pipe
+        self.assertEqual((self.project / "to/link").read_bytes(), b"hello\n")
+        self.assertFalse((self.project / "to/link").is_symlink())
+
+    def test_names_of_the_configuration(self):
+        (self.project / "overcap.yaml").write_text(f"stores:\n  data: {self.root}/data\n")
+        (self.project / "x").write_bytes(b"1")
+        self.ok("store", "cp", "x", "data:deep/er/")
+        self.assertEqual(tree(self.root / "data"), {"deep/er/x": b"1"})
+        self.assertIn("data", self.ok("store", "ls").out)
+        self.assertEqual(self.ok("store", "ls", "data:deep").out, "er/\n")
+        self.assertIn("stores.data.at", self.ok("config", "show").out)
+        self.refused("store", "ls", "dato:x", says="data")
+
+    def test_what_cannot_be_is_said_in_a_line(self):
+        (self.project / "dir").mkdir()
+        (self.project / "dir/f").write_bytes(b"1")
+        self.refused("store", "cp", "none", "to", status=3, says="none")
+        self.refused("store", "cp", "dir", "dir/sub", says="into itself")
+        self.refused("store", "cp", "dir", "./dir")
+        self.refused("store", "sync", "dir/f", "to", says="store cp")
+        self.refused("store", "ls", "gs://bucket", says="gs://")
+        self.refused("store", "ls", "s3://UPPER", says="bucket")
+        self.refused("store", "url", "dir/f", says="s3://")
+        self.refused("store", "rm", "dir", says="rm -r")
+        self.refused("store", "cp", "dir", "to", "-j", "0")
+        self.refused("store", "check", "none", status=3)
+        (self.project / "empty").mkdir()
+        self.refused("store", "sync", "empty", "dir", "--delete", status=6, says="nothing")
+        self.assertEqual(tree(self.project / "dir"), {"f": b"1"})
+
+    def test_keys_in_locations_and_files_are_not_repeated(self):
+        secret = "SECRETWORD"
+        for words in (("store", "ls", f"s3://AKIA:{secret}@bucket/x"), ("store", "cp", "x", f"ssh://me:{secret}@host/x"),
+                      ("store", "ls", f"az://account1/cont?sig={secret}")):
+            self.assertNotIn(secret, self.refused(*words).err)
+        (self.project / "overcap.yaml").write_text(f"stores:\n  a: {{at: s3://bucket, secret_key: {secret}}}\n")
+        done = self.refused("store", "ls")
+        self.assertNotIn(secret, done.err)
+        self.assertIn("credentials: FILE", done.err)
+        keys = self.project / "keys.yaml"
+        keys.write_text(f"access_key: A\nsecret_key: {secret}\n")
+        keys.chmod(0o644)
+        (self.project / "overcap.yaml").write_text(f"stores:\n  a: {{at: s3://bucket, credentials: {keys}}}\n")
+        done = self.refused("store", "ls", "a", status=4, says=f"chmod 600 {keys}")
+        self.assertNotIn(secret, done.err + self.ok("config", "show").out + self.ok("config", "show", "--json").out)
+
+    @needs_root
+    def test_a_full_disk_is_told_and_nothing_is_half_written(self):
+        small = self.root / "small"
+        small.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", small], check=False).returncode != 0:
+            self.skipTest("NOT TESTED: no tmpfs can be mounted here")
+        try:
+            (self.project / "large").write_bytes(bytes(20 * MIB))
+            make_tree(self.project / "from", large=6 * MIB)
+            done = self.overcap("store", "cp", "large", str(small) + "/")
+            self.assertEqual(done.status, 5, str(done))
+            self.assertIn("No space left", done.err)
+            self.assertEqual(tree(small), {})
+            (self.project / "from/large2").write_bytes(bytes(5 * MIB))
+            self.assertEqual(self.overcap("store", "cp", "from", str(small / "x")).status, 5)
+            for name, content in tree(small / "x").items():
+                self.assertEqual(content, (self.project / "from" / name).read_bytes(), name)
+        finally:
+            subprocess.run(["umount", small], check=False)
+
+    def test_a_bar_is_shown_on_a_terminal_only(self):
+        make_tree(self.project / "from", large=10)
+        self.assertNotIn("\r", self.ok("store", "cp", "from", "to").err)
+
+    def test_large_files_need_little_memory(self):
+        with open(self.project / "big", "wb") as big:
+            big.truncate(600 * MIB)
+        process = subprocess.Popen([str(self.binary), "store", "cp", "big", "copy"], cwd=self.project, env=self.env,
+                                   stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        self.assertLess(usage.ru_maxrss, 100 * 1024, "KiB resident")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`overcap store` and the conformance suite over a real sshd."""
+import subprocess
+import unittest
+
+from store_rig import BINARY, CopiesHold, StoreRig, main, make_tree
+from rigs.hosts_rig import SshHosts
+
+DEADLINE_SECONDS = 400
+
+
+class OverSsh(CopiesHold, StoreRig):
+    @classmethod
+    def setUpClass(cls):
+        cls.hosts = SshHosts(1)
+        cls.addClassCleanup(cls.hosts.close)
+
+    def setUp(self):
+        super().setUp()
+        self.env["OVERCAP_SSH"] = self.hosts.ssh_program
+        self.host = self.hosts.names[0]
+
+    def here(self, name):
+        return f"ssh://{self.host}{self.root}/far/{name}"
+
+    def test_the_suite_of_all_stores_holds(self):
+        suite = BINARY.parent / "unit" / "stores_test"
+        if not suite.exists():
+            raise unittest.SkipTest(f"NOT TESTED: {suite} is not built")
+        env = {**self.env, "OVERCAP_TEST_SSH": self.hosts.ssh_program, "OVERCAP_TEST_SSH_HOST": self.host}
+        # On separate hosts /dev/shm is not shared: the suite's folder is then made on the far side only.
+        done = subprocess.run([str(suite), "--gtest_filter=Sftp/StoreConformance.*", "--gtest_brief=1"], env=env,
+                              capture_output=True, text=True, timeout=240, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
+        self.assertRegex(done.stdout, r"PASSED  \] [1-9]\d* tests")
+
+    def test_from_host_to_host_without_this_disk(self):
+        files = make_tree(self.project / "from", large=100)
+        self.ok("store", "cp", "from", self.here("a"))
+        self.ok("store", "sync", self.here("a"), self.here("b"))
+        self.assertEqual(self.done("store", "check", "from", self.here("b"))["same"], len(files))
+
+    def test_hosts_that_cannot_be_reached_are_told(self):
+        self.refused("store", "ls", "ssh://no-such-host.invalid/x", status=5, says="no-such-host.invalid")
+        self.refused("store", "ls", f"ssh://{self.host}/no/such/folder", status=3)
+        self.refused("store", "ls", f"ssh://{self.host}", says="path")
+        self.refused("store", "ls", "ssh://-oProxyCommand=touch${IFS}x/y")
+
+
+if __name__ == "__main__":
+    main()
