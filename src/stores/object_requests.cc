@@ -52,6 +52,15 @@ std::string_view WithoutQuotes(std::string_view etag) {
   return etag;
 }
 
+std::string_view PlainWord(std::string_view text) {
+  constexpr size_t kLongestWord = 100;
+  const bool plain = text.size() <= kLongestWord && std::all_of(text.begin(), text.end(), [](char c) {
+                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                              c == '.' || c == '_' || c == '-';
+                     });
+  return plain ? text : std::string_view();
+}
+
 std::string NewPutMark() {
   KernelRandom random;
   const uint64_t bits[2] = {random.Next(), random.Next()};

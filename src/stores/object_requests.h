@@ -23,6 +23,9 @@ std::string ByteRange(int64_t offset, int64_t limit);
 // The text of an ETag.
 std::string_view WithoutQuotes(std::string_view etag);
 
+// `text` when it is a word of `a-z A-Z 0-9 . _ -` (as codes of errors are), else "".
+std::string_view PlainWord(std::string_view text);
+
 // What a put is known by again: 32 random hex digits.
 std::string NewPutMark();
 

@@ -21,6 +21,8 @@ TEST(ObjectRequests, KnowTextFromOtherBytes) {
   EXPECT_FALSE(IsUtf8("\xc3"));
   EXPECT_EQ(WithoutQuotes("\"abc\""), "abc");
   EXPECT_EQ(WithoutQuotes("\""), "\"");
+  EXPECT_EQ(PlainWord("eu-west-1"), "eu-west-1");
+  EXPECT_EQ(PlainWord("a\nb"), "");
   EXPECT_NE(NewPutMark(), NewPutMark());
 }
 

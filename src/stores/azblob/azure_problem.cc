@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "net/http/retry_policy.h"
+#include "stores/object_requests.h"
 #include "stores/xml_tree.h"
 
 namespace overcap {
@@ -48,10 +49,10 @@ Error Denied(const AzureProblem& problem, const AzureSubject& subject) {
 AzureProblem ReadAzureProblem(const HttpResponse& head, std::string_view body) {
   AzureProblem problem;
   problem.status = head.status;
-  problem.code = head.Find("x-ms-error-code");
+  problem.code = PlainWord(head.Find("x-ms-error-code"));
   const auto xml = ParseXml(body);
   if (xml && xml->name == "Error") {
-    if (problem.code.empty()) problem.code = xml->TextOf("Code");
+    if (problem.code.empty()) problem.code = PlainWord(xml->TextOf("Code"));
     problem.message = xml->TextOf("Message");
   }
   problem.foreign = problem.code.empty() && !body.empty();

@@ -17,7 +17,8 @@ TEST(AzureSign, BuildsTheTextOfTheManual) {
   request.query = {{"restype", "container"}, {"comp", "metadata"}, {"timeout", "20"}};
   request.headers = {{"x-ms-version", "2015-02-21"}, {"x-ms-date", "Fri, 26 Jun 2015 23:39:12 GMT"}};
   EXPECT_EQ(AzureStringToSign(request),
-            "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:Fri, 26 Jun 2015 23:39:12 GMT\nx-ms-version:2015-02-21\n/myaccount/"
+            "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:Fri, 26 Jun 2015 23:39:12 "
+            "GMT\nx-ms-version:2015-02-21\n/myaccount/"
             "mycontainer\ncomp:metadata\nrestype:container\ntimeout:20");
 }
 
@@ -27,10 +28,12 @@ TEST(AzureSign, SignsHeadersInTheirPlaces) {
   request.account = "a";
   request.path = "/a/c/b%20x";  // the emulator's: the account twice
   request.body_size = 11;
-  request.headers = {{"x-ms-meta-m2", " v2 "}, {"content-md5", "MD5"},      {"content-type", "text/plain"},
-                     {"if-none-match", "*"},   {"x-ms-blob-type", "BlockBlob"}, {"range", "bytes=0-1"}};
+  request.headers = {{"x-ms-meta-m2", " v2 "},        {"content-md5", "MD5"},
+                     {"content-type", "text/plain"},  {"if-none-match", "*"},
+                     {"x-ms-blob-type", "BlockBlob"}, {"range", "bytes=0-1"}};
   EXPECT_EQ(AzureStringToSign(request),
-            "PUT\n\n\n11\nMD5\ntext/plain\n\n\n\n*\n\nbytes=0-1\nx-ms-blob-type:BlockBlob\nx-ms-meta-m2:v2\n/a/a/c/b%20x");
+            "PUT\n\n\n11\nMD5\ntext/plain\n\n\n\n*\n\nbytes=0-1\nx-ms-blob-type:BlockBlob\nx-ms-meta-m2:v2\n/"
+            "a/a/c/b%20x");
 }
 
 TEST(AzureSign, UrlsSayWhatTheyPermit) {
@@ -38,7 +41,8 @@ TEST(AzureSign, UrlsSayWhatTheyPermit) {
   sas.account = "acct", sas.container = "c", sas.blob = "a b";
   sas.expires_us = *ParseIsoTime("2030-01-02T03:04:05Z");
   const std::string query = AzureSasQuery(sas, "key");
-  EXPECT_TRUE(query.starts_with("sv=2020-10-02&spr=https&se=2030-01-02T03%3A04%3A05Z&sr=b&sp=r&sig=")) << query;
+  EXPECT_TRUE(query.starts_with("sv=2020-10-02&spr=https&se=2030-01-02T03%3A04%3A05Z&sr=b&sp=r&sig="))
+      << query;
   EXPECT_EQ(AzureSasExpiryUs(query), sas.expires_us);
 }
 

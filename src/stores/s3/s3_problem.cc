@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "net/http/retry_policy.h"
+#include "stores/object_requests.h"
 #include "stores/xml_tree.h"
 
 namespace overcap {
@@ -85,12 +86,13 @@ Error RegionError(const S3Problem& problem, const S3Subject& subject) {
 S3Problem ReadS3Problem(const HttpResponse& head, std::string_view body) {
   S3Problem problem;
   problem.status = head.status;
-  problem.region = head.Find("x-amz-bucket-region");
+  problem.region = PlainWord(head.Find("x-amz-bucket-region"));
   const auto xml = ParseXml(body);
   if (xml && xml->name == "Error") {
-    problem.code = xml->TextOf("Code");
+    problem.code = PlainWord(xml->TextOf("Code"));
     problem.message = xml->TextOf("Message");
-    if (const std::string_view region = xml->TextOf("Region"); !region.empty()) problem.region = region;
+    if (const std::string_view region = PlainWord(xml->TextOf("Region")); !region.empty())
+      problem.region = region;
   } else {
     problem.foreign = !body.empty();
   }
