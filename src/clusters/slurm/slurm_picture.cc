@@ -119,6 +119,16 @@ void AddPartitions(const SlurmFacts& facts, ClusterPicture* picture) {
   }
 }
 
+// A lab's cap may be that of a QOS which is called as its account (`overcap policy apply` makes it so): then
+// only jobs of that QOS count against it.
+const SlurmQos* CappingQos(const SlurmFacts& facts, const SlurmAssociation& account) {
+  if (account.cap.gpus) return nullptr;
+  const auto found = std::find_if(facts.qos.begin(), facts.qos.end(), [&](const SlurmQos& qos) {
+    return qos.name == account.account && qos.cap.gpus;
+  });
+  return found == facts.qos.end() ? nullptr : &*found;
+}
+
 void AddLabs(const SlurmFacts& facts, ClusterPicture* picture) {
   std::unordered_map<std::string_view, size_t> places;
   for (const SlurmAssociation& one : facts.associations) {
@@ -127,8 +137,10 @@ void AddLabs(const SlurmFacts& facts, ClusterPicture* picture) {
       continue;
     PictureLab lab;
     lab.name = one.account, lab.parent = one.parent;
-    lab.gpu_cap = one.cap.gpus, lab.cpu_cap = one.cap.cpus, lab.max_jobs = one.max_jobs;
-    for (const GpuCount& kind : one.cap.gpu_types) lab.gpu_caps.push_back({kind.type, kind.count});
+    const SlurmQos* qos = CappingQos(facts, one);
+    const SlurmCap& cap = qos != nullptr ? qos->cap : one.cap;
+    lab.gpu_cap = cap.gpus, lab.cpu_cap = cap.cpus, lab.max_jobs = one.max_jobs;
+    for (const GpuCount& kind : cap.gpu_types) lab.gpu_caps.push_back({kind.type, kind.count});
     picture->labs.push_back(std::move(lab));
   }
   for (const SlurmAssociation& one : facts.associations) {
@@ -193,6 +205,9 @@ class JobMaker {
     for (const PicturePartition& one : picture->partitions) {
       if (one.overcap) overcap_partitions_.insert(one.name);
     }
+    for (const SlurmAssociation& account : facts.associations) {
+      if (account.user.empty() && CappingQos(facts, account) != nullptr) labs_by_qos_.insert(account.account);
+    }
     if (!overcap_partitions_.empty()) return;
     for (const SlurmQos& qos : facts.qos) overcap_qos_.insert(qos.preempts.begin(), qos.preempts.end());
   }
@@ -237,6 +252,7 @@ class JobMaker {
 
   // A job that waits for several partitions is only over the cap when all of them are.
   bool IsOvercap(const PictureJob& job) const {
+    if (labs_by_qos_.contains(job.lab)) return job.qos != job.lab;
     const std::vector<std::string> partitions = Split(job.partition, ',');
     return overcap_qos_.contains(job.qos) ||
            std::all_of(partitions.begin(), partitions.end(),
@@ -246,6 +262,7 @@ class JobMaker {
   ClusterPicture* picture_;
   std::unordered_map<std::string_view, PictureNode*> nodes_;
   std::set<std::string, std::less<>> overcap_partitions_, overcap_qos_;
+  std::set<std::string, std::less<>> labs_by_qos_;  // whose cap is that of a QOS
 };
 
 }  // namespace

@@ -69,6 +69,21 @@ TEST(SlurmPicture, OvercapPartitionsAreThoseOfTheConfigurationElseByNameElsePree
   EXPECT_EQ(OvercapOf(MakeSlurmPicture(facts)), std::vector<std::string>{"scavenger"});
 }
 
+TEST(SlurmPicture, ALabsCapMayBeThatOfTheQosCalledAsItsAccount) {
+  SlurmFacts facts = Facts();
+  facts.associations = {{.account = "vision", .parent = "root"}};
+  facts.qos = {{.name = "vision", .cap = {.gpus = 4, .cpus = {}, .gpu_types = {{"a40", 3}}}},
+               {.name = "overcap"}};
+  facts.jobs = {Job(1, "RUNNING", "n1", 1), Job(2, "RUNNING", "n1", 2), Job(3, "RUNNING", "n2", 1)};
+  facts.jobs[0].qos = "vision", facts.jobs[1].qos = "overcap", facts.jobs[2].qos = "vision-user-overcap";
+  const ClusterPicture picture = MakeSlurmPicture(facts);
+  ASSERT_EQ(picture.labs.size(), 1u);
+  EXPECT_EQ(picture.labs[0].gpu_cap, 4);
+  EXPECT_EQ(picture.labs[0].gpu_caps, (std::vector<TypedGpus>{{"a40", 3}}));
+  EXPECT_EQ(LabUse(picture, "vision").gpus, 1);
+  EXPECT_EQ(LabUse(picture, "vision").overcap_gpus, 3);
+}
+
 TEST(SlurmPicture, WithoutSuchPartitionsAPreemptableQosIsOverTheCap) {
   SlurmFacts facts = Facts();
   facts.partitions = {Partition("short", 10)};

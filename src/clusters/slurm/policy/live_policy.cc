@@ -18,6 +18,7 @@ enum QosColumn {
   kPreemptMode,
   kExempt,
   kGrace,
+  kCap,
   kPerUser,
   kPerJob,
   kJobsPerUser,
@@ -26,7 +27,8 @@ enum QosColumn {
   kQosColumns
 };
 constexpr const char* kQosFormat =
-    "format=Name,Priority,Preempt,PreemptMode,PreemptExemptTime,GraceTime,MaxTRESPU,MaxTRES,MaxJobsPU,"
+    "format=Name,Priority,Preempt,PreemptMode,PreemptExemptTime,GraceTime,GrpTRES,MaxTRESPU,MaxTRES,"
+    "MaxJobsPU,"
     "MaxWall,"
     "UsageFactor";
 
@@ -96,6 +98,7 @@ PlannedQos QosOfRow(const std::vector<std::string>& row) {
   qos.requeue = row[kPreemptMode].find("requeue") != std::string::npos;
   qos.exempt_s = SecondsOf(row[kExempt]);
   qos.grace_s = SecondsOf(row[kGrace]);
+  qos.cap = ParseTresLimits(row[kCap]);
   qos.per_user = ParseTresLimits(row[kPerUser]);
   qos.per_job = ParseTresLimits(row[kPerJob]);
   qos.jobs_per_user = ParseInt(row[kJobsPerUser]).value_or(-1);

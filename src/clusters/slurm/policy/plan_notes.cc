@@ -46,21 +46,23 @@ std::string NamesOf(const PreemptionClass& of) {
 
 void Notes::HowToSubmit(const PreemptionClass& of) {
   const std::string& lab = policy_.labs.front().name;
-  if (of.first().counts == CapRule::kFree) {
-    Say(StrCat(
-        "a job in ", NamesOf(of), " must name the lab's second account, LAB", kOvercapSuffix, " (-A ", lab,
-        kOvercapSuffix,
-        "): Slurm counts every job of an account against its cap. So one job cannot name such a partition "
-        "together with one that counts"));
-  } else if (!of.name.empty()) {
+  if (!of.name.empty()) {
     Say(StrCat("a job in ", NamesOf(of), " must name its QOS (--qos=", QosOf(of, lab),
-               "): Slurm preempts by the QOS of a job, not by its partition"));
+               "): Slurm counts and preempts by the QOS of a job, not by its partition"));
+  }
+  if (of.first().counts == CapRule::kFree) {
+    Say(StrCat("one job cannot name ", NamesOf(of),
+               " together with a partition that counts: a job has one QOS"));
   }
   if (of.first().counts == CapRule::kYields) {
-    Say(StrCat(
-        "a job that names several partitions with --qos=", QosOf(of, lab),
-        " gives way to labmates in all of them, and limits per user of the lab do not hold it: a job has one "
-        "QOS wherever it starts"));
+    Say(StrCat("a job that names several partitions with --qos=", QosOf(of, lab),
+               " yields in all of them, and limits per user of the lab do not hold it: a job has one QOS "
+               "wherever it "
+               "starts"));
+    Say(StrCat("Slurm stops no job because a cap is full. So what runs in ", NamesOf(of),
+               " has the lab's cap once more for itself: on GPUs that nobody needs a lab may have twice its "
+               "cap, and it "
+               "gives way to in-cap jobs of every lab, not of labmates alone"));
   }
 }
 

@@ -64,6 +64,10 @@ std::vector<std::string> QosNames(const PreemptionClass& of, const Policy& polic
   return names;
 }
 
+bool OnlyLabmates(const PreemptionClass& victim) {
+  return victim.first().labmates_only && victim.first().counts != CapRule::kYields;
+}
+
 bool Preempts(const PreemptionClass& by, const PreemptionClass& victim) {
   return Contains(victim.first().preempted_by, by.first().name);
 }

@@ -26,6 +26,10 @@ std::string QosOf(const PreemptionClass& of, std::string_view lab);
 std::vector<std::string> QosNames(const PreemptionClass& of, const Policy& policy);
 bool LabMayUse(const PreemptionClass& of, std::string_view lab);
 
+// Whether only jobs of the same lab stop those of the class. Of one that yields Slurm would not stop any for
+// a labmate whose cap is full: there every lab may (policy_plan.h).
+bool OnlyLabmates(const PreemptionClass& victim);
+
 // Whether jobs of `by` may stop jobs of `victim`, as far as the partitions go.
 bool Preempts(const PreemptionClass& by, const PreemptionClass& victim);
 

@@ -60,6 +60,7 @@ Words QosWords(const PlannedQos& wanted, const PlannedQos& live) {
   if (wanted.grace_s != live.grace_s) say("GraceTime", StrCat(wanted.grace_s));
   if (wanted.exempt_s != live.exempt_s)
     say("PreemptExemptTime", wanted.exempt_s == 0 ? "-1" : FormatSlurmDuration(wanted.exempt_s));
+  if (wanted.cap != live.cap) say("GrpTRES", TresChange(wanted.cap, live.cap));
   if (wanted.per_user != live.per_user) say("MaxTRESPerUser", TresChange(wanted.per_user, live.per_user));
   if (wanted.per_job != live.per_job) say("MaxTRESPerJob", TresChange(wanted.per_job, live.per_job));
   if (wanted.jobs_per_user != live.jobs_per_user) say("MaxJobsPerUser", LimitText(wanted.jobs_per_user));

@@ -17,6 +17,13 @@ void AddLimit(TresLimits* limits, const char* name, const std::optional<int>& va
   if (value) (*limits)[name] = *value;
 }
 
+TresLimits CapLimits(const PolicyLab& lab) {
+  TresLimits cap = {{"gres/gpu", lab.gpu_cap}};
+  for (const TypedGpus& kind : lab.type_caps) cap[StrCat("gres/gpu:", kind.type)] = kind.count;
+  AddLimit(&cap, "cpu", lab.cpu_cap);
+  return cap;
+}
+
 // The classes in an order in which each stands behind those that it preempts.
 std::vector<const PreemptionClass*> VictimsFirst(const std::vector<PreemptionClass>& classes) {
   std::vector<const PreemptionClass*> placed;
@@ -39,11 +46,10 @@ class Planner {
   explicit Planner(const Policy& policy) : policy_(policy), classes_(PreemptionClasses(policy)) {}
 
   Result<SlurmPolicyPlan> Run() {
-    OC_TRY_VOID(CheckLabs());
     for (const PreemptionClass* one : VictimsFirst(classes_)) ClassQos(*one);
     LimitQos();
     OC_TRY_VOID(CheckNames());
-    Accounts();
+    for (const PolicyLab& lab : policy_.labs) plan_.accounts.push_back(LabAccount(lab));
     Users();
     plan_.partitions = PlanPartitions(policy_, classes_);
     plan_.settings = PlanSettings(policy_);
@@ -54,39 +60,18 @@ class Planner {
   }
 
  private:
-  Result<void> CheckLabs() const;
   Result<void> CheckNames() const;
   void ClassQos(const PreemptionClass& of);
   PlannedQos MakeQos(const PreemptionClass& of, const PolicyLab* lab) const;
   std::vector<std::string> PreemptList(const PreemptionClass& by, const PolicyLab* lab) const;
   void LimitQos();
-  void Accounts();
-  PlannedAccount LabAccount(const PolicyLab& lab, bool counted) const;
+  PlannedAccount LabAccount(const PolicyLab& lab) const;
   void Users();
-  bool HasFree() const {
-    return std::ranges::any_of(
-        classes_, [](const PreemptionClass& one) { return one.first().counts == CapRule::kFree; });
-  }
 
   const Policy& policy_;
   std::vector<PreemptionClass> classes_;
   SlurmPolicyPlan plan_;
 };
-
-Result<void> Planner::CheckLabs() const {
-  std::set<std::string> names = {"root", std::string(kOvercapAccount)};
-  for (const PolicyLab& lab : policy_.labs) {
-    for (const std::string& name : {lab.name, StrCat(lab.name, kOvercapSuffix)}) {
-      if (!names.insert(name).second) {
-        return Fail(ErrorCode::kUsage,
-                    StrCat("lab '", lab.name, "' cannot have that name in Slurm: an account '", name,
-                           "' is there for another purpose"),
-                    "give it another name");
-      }
-    }
-  }
-  return {};
-}
 
 Result<void> Planner::CheckNames() const {
   std::set<std::string> names = {"normal"};
@@ -102,7 +87,7 @@ std::vector<std::string> Planner::PreemptList(const PreemptionClass& by, const P
   std::vector<std::string> names;
   for (const PreemptionClass& victim : classes_) {
     if (!Preempts(by, victim)) continue;
-    if (!victim.first().labmates_only) {
+    if (!OnlyLabmates(victim)) {
       for (std::string& name : QosNames(victim, policy_)) names.push_back(std::move(name));
     } else if (lab != nullptr && LabMayUse(victim, lab->name)) {
       names.push_back(QosOf(victim, lab->name));
@@ -122,6 +107,7 @@ PlannedQos Planner::MakeQos(const PreemptionClass& of, const PolicyLab* lab) con
   qos.grace_s = first.grace_s;
   qos.exempt_s = first.quantum_s;
   qos.usage_factor = first.charge;
+  if (lab != nullptr && first.counts != CapRule::kFree) qos.cap = CapLimits(*lab);
   if (lab != nullptr && first.counts == CapRule::kCounts) {
     AddLimit(&qos.per_user, "gres/gpu", lab->per_user.gpus);
     AddLimit(&qos.per_user, "cpu", lab->per_user.cpus);
@@ -151,45 +137,21 @@ void Planner::LimitQos() {
   }
 }
 
-PlannedAccount Planner::LabAccount(const PolicyLab& lab, bool counted) const {
+PlannedAccount Planner::LabAccount(const PolicyLab& lab) const {
   PlannedAccount account;
-  account.name = counted ? lab.name : StrCat(lab.name, kOvercapSuffix);
-  account.parent = counted ? "root" : kOvercapAccount;
+  account.name = lab.name;
+  account.parent = "root";
   account.shares = static_cast<int>(std::clamp(std::lround(lab.shares), 1L, 1'000'000L));
   account.users = lab.members;
   account.coordinators = lab.admins;
   for (const PreemptionClass& one : classes_) {
-    const bool fits = (one.first().counts != CapRule::kFree) == counted;
-    if (!fits || !LabMayUse(one, lab.name)) continue;
+    if (!LabMayUse(one, lab.name)) continue;
     account.qos.push_back(QosOf(one, lab.name));
     const bool has_default = std::ranges::any_of(one.partitions, &PolicyPartition::is_default);
     if (has_default || account.default_qos.empty()) account.default_qos = account.qos.back();
   }
   std::ranges::sort(account.qos);
-  if (!counted) return account;
-  account.cap["gres/gpu"] = lab.gpu_cap;
-  for (const TypedGpus& cap : lab.type_caps) account.cap[StrCat("gres/gpu:", cap.type)] = cap.count;
-  AddLimit(&account.cap, "cpu", lab.cpu_cap);
   return account;
-}
-
-void Planner::Accounts() {
-  for (const PolicyLab& lab : policy_.labs) plan_.accounts.push_back(LabAccount(lab, true));
-  if (!HasFree()) return;
-  PlannedAccount over;
-  over.name = kOvercapAccount;
-  over.parent = "root";
-  for (const PreemptionClass& one : classes_) {
-    if (one.first().counts != CapRule::kFree) continue;
-    for (std::string& name : QosNames(one, policy_)) over.qos.push_back(std::move(name));
-  }
-  std::ranges::sort(over.qos);
-  over.default_qos = over.qos.front();
-  plan_.accounts.push_back(over);
-  for (const PolicyLab& lab : policy_.labs) {
-    PlannedAccount account = LabAccount(lab, false);
-    if (!account.qos.empty()) plan_.accounts.push_back(std::move(account));
-  }
 }
 
 void Planner::Users() {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy in Slurm's words: accounts with caps, QOS that preempt each other, partitions, settings. Pure.
+// A policy in Slurm's words: accounts, QOS with caps that preempt each other, partitions, settings. Pure.
 //
-// Slurm preempts by the QOS of a job, so partitions that give way in the same way share a class, and a class
-// is one QOS, or one for each lab where labmates count or where what runs counts against the lab's cap. The
-// cap is on the lab's account; what does not count against it runs in a second account, LAB-overcap, below
-// the account `overcap`.
+// Slurm preempts by the QOS of a job, and only where nodes are full, never where a cap is. So partitions that
+// give way in the same way share a class, and a class is one QOS, or one for each lab where what runs counts
+// against the lab's cap: the cap is on that QOS, which is called as the lab. A partition that yields has QOS
+// with the same cap again, and gives way to what counts in full of every lab: else a cap that is full of such
+// jobs would keep labmates out.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,6 @@
 
 namespace overcap {
 
-constexpr std::string_view kOvercapAccount = "overcap";
-constexpr std::string_view kOvercapSuffix = "-overcap";
-
 using TresLimits = std::map<std::string, int64_t>;  // "gres/gpu" -> 16
 
 struct PlannedQos {
@@ -29,7 +27,7 @@ struct PlannedQos {
   std::vector<std::string> preempt = {};  // sorted
   bool requeue = false;                   // its jobs are preempted; else as the cluster says
   int64_t grace_s = 0, exempt_s = 0;
-  TresLimits per_user = {}, per_job = {};
+  TresLimits cap = {}, per_user = {}, per_job = {};
   int64_t jobs_per_user = -1;  // -1: no limit
   int64_t max_wall_s = 0;      // 0: no limit
   double usage_factor = 1;
@@ -38,7 +36,7 @@ struct PlannedQos {
 
 struct PlannedAccount {
   std::string name = {}, parent = {};
-  TresLimits cap = {};
+  TresLimits cap = {};  // none is ever wanted: it would hold jobs over the cap too
   int shares = 1;
   std::vector<std::string> qos = {};  // sorted
   std::string default_qos = {};
@@ -70,7 +68,7 @@ struct SlurmPolicyPlan {
   std::vector<std::string> notes;  // what Slurm cannot do, or does otherwise
 };
 
-// kUsage when names of the policy do not go together in Slurm: a lab `overcap`, two QOS of one name.
+// kUsage when names of the policy do not go together in Slurm: two QOS of one name.
 Result<SlurmPolicyPlan> PlanSlurmPolicy(const Policy& policy);
 
 std::string TresText(const TresLimits& limits);  // "cpu=12,gres/gpu=6"

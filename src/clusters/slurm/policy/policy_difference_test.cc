@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clusters/slurm/policy/policy_difference.h"
+
+#include <algorithm>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+
+#include "base/text.h"
+#include "clusters/slurm/policy/slurm_policy.h"
+#include "model/policy/policy_text.h"
+
+namespace overcap {
+namespace {
+
+std::string Recorded(const std::string& name) {
+  std::ifstream file(std::string(OVERCAP_TEST_DATA "/slurm-22.05.8/") + name);
+  EXPECT_TRUE(file) << name;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+template <typename T>
+T Must(Result<T> result) {
+  if (!result) ADD_FAILURE() << result.error().message;
+  return result ? std::move(*result) : T{};
+}
+
+// What the cluster said on which the recorded policy had been applied.
+LivePolicy Live() {
+  LivePolicy live;
+  live.config = Must(ParseConfig(Recorded("policy-config.txt")));
+  live.qos = Must(ParsePolicyQos(Recorded("policy-qos.txt")));
+  live.accounts = Must(ParsePolicyAssociations(Recorded("policy-associations.txt")));
+  live.users = Must(ParsePolicyUsers(Recorded("policy-users.txt")));
+  live.partitions = Must(ParsePartitionFields(Recorded("policy-partitions.txt")));
+  live.reservations = Must(ParseReservations(Recorded("policy-reservations.txt")));
+  live.nodes = Must(ParsePolicyNodes(Recorded("policy-nodes.txt")));
+  auto people = Must(ParseCoordinators(Recorded("policy-coordinators.txt")));
+  for (PlannedAccount& account : live.accounts) account.coordinators = people[account.name];
+  return live;
+}
+
+PolicyDifference Compare(const std::string& old, const std::string& fresh, const LivePolicy& live) {
+  std::string text = Recorded("policy.yaml");
+  if (!old.empty()) {
+    EXPECT_NE(text.find(old), std::string::npos) << old;
+    text.replace(text.find(old), old.size(), fresh);
+  }
+  const Policy policy = Must(ParsePolicy(text, "policy.yaml"));
+  return CompareSlurmPolicy(Must(PlanSlurmPolicy(policy)), live, 0);
+}
+
+std::string Steps(const PolicyDifference& difference) {
+  std::string all;
+  for (const PolicyStep& step : difference.steps) all += step.text + "\n";
+  return all;
+}
+
+std::string Settings(const PolicyDifference& difference) {
+  std::string all;
+  for (const PolicySetting& one : difference.settings)
+    all += StrCat(one.name, ": ", one.now, " -> ", one.wanted, "\n");
+  return all;
+}
+
+TEST(SlurmPolicyDifference, WhatWasAppliedIsAsItShouldBe) {
+  const PolicyDifference difference = Compare("", "", Live());
+  EXPECT_EQ(Steps(difference), "");
+  EXPECT_EQ(Settings(difference), "");
+  EXPECT_EQ(difference.notes,
+            std::vector<std::string>{"partition 'boot' is not in the policy and stays as it is"});
+}
+
+TEST(SlurmPolicyDifference, OnlyWhatDiffersIsChanged) {
+  const LivePolicy live = Live();
+  EXPECT_EQ(Steps(Compare("gpus_per_user: 2", "gpus_per_user: 3", live)),
+            "change qos 'part-debug': MaxTRESPerUser=gres/gpu=3\n");
+  EXPECT_EQ(Steps(Compare("{charge: 0.5}", "{charge: 1}", live)),
+            "change qos 'overcap': UsageFactor=1.000000\n");
+  EXPECT_EQ(Steps(Compare("shares: 2", "shares: 3", live)), "change account 'language': Fairshare=3\n");
+  EXPECT_EQ(Steps(Compare("members: root carol", "members: root dan", live)),
+            "add to account 'language': dan\nremove from account 'language': carol\n");
+  EXPECT_EQ(Steps(Compare("admins: [bob]", "admins: [root]", live)),
+            "admins of account 'vision': root\nno longer admins of account 'vision': bob\n");
+  EXPECT_EQ(Steps(Compare("gpus: {total: 4, a40: 3}", "gpus: 3", live)),
+            "change qos 'vision-user-overcap': GrpTRES=gres/gpu=3,gres/gpu:a40=-1\n"
+            "change qos 'vision': GrpTRES=gres/gpu=3,gres/gpu:a40=-1\n"
+            "change account 'vision': Fairshare=3\n");
+  EXPECT_EQ(Steps(Compare("duration: 8h", "duration: 9h", live)).substr(0, 38),
+            "change maintenance 'power' of n1 from ");
+}
+
+TEST(SlurmPolicyDifference, ACapThatSomebodyPutOnAnAccountIsTakenAway) {
+  LivePolicy live = Live();
+  const auto account = std::ranges::find(live.accounts, "vision", &PlannedAccount::name);
+  ASSERT_NE(account, live.accounts.end());
+  account->cap["gres/gpu"] = 1;
+  EXPECT_EQ(Steps(Compare("", "", live)), "change account 'vision': GrpTRES=gres/gpu=-1\n");
+}
+
+TEST(SlurmPolicyDifference, LinesOfSlurmConfThatDifferAreTold) {
+  LivePolicy live = Live();
+  EXPECT_EQ(Settings(Compare("debug: {gpus_per_user: 2,", "debug: {max_time: 1h, gpus_per_user: 2,", live)),
+            "partition 'debug': MaxTime: 04:00:00 -> 01:00:00\n"
+            "partition 'debug': DefaultTime: 04:00:00 -> 01:00:00\n");
+  live.config.values["PreemptType"] = "preempt/none";
+  live.config.values["SlurmctldParameters"] = "enable_configless";
+  live.partitions.erase("overcap");
+  live.nodes["n2"] = {{"a40", 2}};
+  const PolicyDifference difference = Compare("", "", live);
+  EXPECT_EQ(Settings(difference),
+            "PreemptType: preempt/none -> preempt/qos\n"
+            "SlurmctldParameters: enable_configless -> enable_configless,preempt_send_user_signal\n"
+            "node 'n2': GPUs: a40:2 -> a40:4\n"
+            "partition 'overcap':  -> there\n");
+  EXPECT_TRUE(difference.settings[0].restart);
+  EXPECT_NE(difference.file.text.find("SlurmctldParameters=enable_configless,preempt_send_user_signal\n"),
+            std::string::npos);
+}
+
+TEST(SlurmPolicyDifference, MaintenanceThatIsOverIsLeftOut) {
+  LivePolicy live = Live();
+  live.reservations.clear();
+  EXPECT_NE(Steps(Compare("", "", live)), "");
+  const Policy policy = Must(ParsePolicy(Recorded("policy.yaml"), "policy.yaml"));
+  EXPECT_EQ(Steps(CompareSlurmPolicy(Must(PlanSlurmPolicy(policy)), live, INT64_MAX)), "");
+}
+
+TEST(SlurmPolicyDifference, AnEmptyClusterGetsEverythingInAnOrderThatWorks) {
+  LivePolicy nothing;
+  nothing.config.values["ClusterName"] = "lab";
+  std::string steps = Steps(Compare("", "", nothing));
+  EXPECT_LT(steps.find("add qos 'overcap'"), steps.find("add qos 'vision'"));
+  EXPECT_LT(steps.find("add qos 'vision'"), steps.find("add account 'vision'"));
+  EXPECT_LT(steps.find("add account 'vision'"), steps.find("add to account 'vision'"));
+  EXPECT_LT(steps.find("add to account 'vision'"), steps.find("admins of account 'vision'"));
+}
+
+TEST(SlurmPolicyDifference, TextsThatAreCutOffAreRefused) {
+  EXPECT_FALSE(ParsePolicyQos("vision|40|over"));
+  EXPECT_FALSE(ParsePolicyQos("vision|40\n"));
+  EXPECT_FALSE(ParsePolicyAssociations("lab|x\n"));
+  EXPECT_FALSE(ParsePartitionFields("PartitionName=debug Default=YES"));
+  EXPECT_FALSE(ParsePartitionFields("slurm_load_partitions: error\n"));
+  EXPECT_TRUE(ParseReservations("No reservations in the system\n")->empty());
+}
+
+TEST(SlurmPolicyDifference, AnswersOfChangesSayWhatWentWrong) {
+  const PolicyStep step{"add qos 'x'", {"sacctmgr", "add", "qos", "x"}};
+  EXPECT_TRUE(ReadPolicyAnswer(step, {{0, 0}, " Adding QOS(s)\n  x\n", ""}, "sky"));
+  EXPECT_TRUE(ReadPolicyAnswer(step, {{1, 0}, " Nothing new added.\n", ""}, "sky"));
+  const auto denied = ReadPolicyAnswer(step,
+                                       {{1, 0},
+                                        "",
+                                        "sacctmgr: error: Your user doesn't have privilege to "
+                                        "perform this action\n"},
+                                       "sky");
+  ASSERT_FALSE(denied);
+  EXPECT_EQ(denied.error().code, ErrorCode::kDenied);
+  EXPECT_EQ(denied.error().message.find('\n'), std::string::npos);
+  const auto busy = ReadPolicyAnswer(
+      step, {{1, 0}, " Error with request: Job(s) active, cancel job(s) before remove\n", ""}, "sky");
+  ASSERT_FALSE(busy);
+  EXPECT_EQ(busy.error().code, ErrorCode::kConflict);
+}
+
+TEST(SlurmPolicyDifference, QosThatTheControllerDoesNotKnowYetAreFound) {
+  const std::string text = "QOS Records\n\nQOS=vision(7)\n    UsageRaw=0\nQOS=part-debug(8)\n";
+  const std::vector<PlannedQos> wanted = {{.name = "vision"}, {.name = "part-debug"}, {.name = "vis"}};
+  EXPECT_EQ(UnknownQos(text, wanted), std::vector<std::string>{"vis"});
+}
+
+}  // namespace
+}  // namespace overcap
