@@ -2,6 +2,7 @@
 #include "stores/all_stores.h"
 
 #include "base/text.h"
+#include "stores/azblob/azure_store.h"
 #include "stores/file/file_store.h"
 #include "stores/mem/mem_store.h"
 #include "stores/s3/s3_store.h"
@@ -56,6 +57,20 @@ Result<std::unique_ptr<S3Store>> OpenS3(const StoreLocation& location, const Sto
   return S3Store::Open(s3, location.bucket, location.prefix, options);
 }
 
+Result<std::unique_ptr<AzureStore>> OpenAzure(const StoreLocation& location, const StoreAccess& access,
+                                              KeyRule keys) {
+  AzureStoreOptions options;
+  options.keys = keys;
+  AzureAccess azure;
+  azure.account = location.account;
+  azure.container = location.bucket;
+  azure.key = access.azure.key;
+  azure.sas = access.azure.sas;
+  azure.endpoint = access.azure.endpoint;
+  azure.ca_file = access.azure.ca_file;
+  return AzureStore::Open(azure, location.prefix, options);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> OpenStore(const StoreLocation& location, const StoreAccess& access,
@@ -67,13 +82,12 @@ Result<std::unique_ptr<Store>> OpenStore(const StoreLocation& location, const St
       return AsStore(MemStore::Named(location.path, options.create, options.keys));
     case StoreKind::kS3:
       return AsStore(OpenS3(location, access, options.keys));
+    case StoreKind::kAzure:
+      return AsStore(OpenAzure(location, access, options.keys));
     case StoreKind::kSsh:
       return OpenSsh(location, access, options);
-    case StoreKind::kAzure:
-      break;
   }
-  return Fail(ErrorCode::kUsage,
-              StrCat(Quoted(location.Text(), 200), " is of a kind that this version cannot open"));
+  return Fail(ErrorCode::kInternal, "a kind of store that nobody knows");
 }
 
 Result<std::unique_ptr<Store>> OpenStore(const std::string& location, bool create) {
@@ -88,6 +102,10 @@ Result<std::string> StoreUrl(const StoreLocation& location, const StoreAccess& a
                              int64_t seconds) {
   if (location.kind == StoreKind::kS3) {
     OC_TRY(store, OpenS3(location, access, KeyRule::kAny));
+    return store->UrlOf(key, seconds);
+  }
+  if (location.kind == StoreKind::kAzure) {
+    OC_TRY(store, OpenAzure(location, access, KeyRule::kAny));
     return store->UrlOf(key, seconds);
   }
   return Fail(ErrorCode::kUsage, StrCat("there are no URLs for what is in ", Quoted(location.Text(), 200)),

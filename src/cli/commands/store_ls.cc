@@ -60,9 +60,11 @@ Result<int> Run(World& world, const Args& args) {
     Show(out, {opened.key, object, false}, with_size);
     return 0;
   }
+  // Azure's listings go on by marks of its own.
+  const bool skip = opened.place.location.kind != StoreKind::kAzure;
   const auto show = [&](const FolderLine& line) { Show(out, line, with_size); };
   OC_TRY(left_out,
-         args.Has("--recursive") ? VisitObjects(*opened.store, show) : VisitLevel(*opened.store, show));
+         args.Has("--recursive") ? VisitObjects(*opened.store, show) : VisitLevel(*opened.store, skip, show));
   TellLeftOut(world, left_out);
   return 0;
 }

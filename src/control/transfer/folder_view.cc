@@ -19,7 +19,8 @@ std::string FolderIn(const std::string& key) {
 
 }  // namespace
 
-Result<int64_t> VisitLevel(const Store& store, const std::function<void(const FolderLine&)>& visit) {
+Result<int64_t> VisitLevel(const Store& store, bool skip,
+                           const std::function<void(const FolderLine&)>& visit) {
   int64_t left_out = 0;
   std::string next, folder;
   do {
@@ -34,7 +35,7 @@ Result<int64_t> VisitLevel(const Store& store, const std::function<void(const Fo
         visit({folder, {}, true});
     }
     // The rest of a folder is of no interest.
-    const bool inside = !page.next.empty() && !folder.empty() && page.next.starts_with(folder);
+    const bool inside = skip && !page.next.empty() && !folder.empty() && page.next.starts_with(folder);
     next = inside ? folder + std::string(kLast) : page.next;
   } while (!next.empty());
   return left_out;

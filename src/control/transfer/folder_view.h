@@ -16,9 +16,10 @@ struct FolderLine {
   bool folder = false;
 };
 
-// What is directly in the store, in the order of names; objects in folders are skipped, not walked through.
-// How many objects have no key.
-Result<int64_t> VisitLevel(const Store& store, const std::function<void(const FolderLine&)>& visit);
+// What is directly in the store, in the order of names. With `skip` the rest of a long folder is not walked
+// through, where a listing can go on anywhere at no cost. How many objects have no key.
+Result<int64_t> VisitLevel(const Store& store, bool skip,
+                           const std::function<void(const FolderLine&)>& visit);
 // Every object.
 Result<int64_t> VisitObjects(const Store& store, const std::function<void(const FolderLine&)>& visit);
 

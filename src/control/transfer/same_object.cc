@@ -6,7 +6,7 @@
 namespace overcap {
 namespace {
 
-// SFTP has whole seconds, and times before 1970 round down too.
+// SFTP and object stores have whole seconds; times before 1970 round down too.
 int64_t Second(int64_t us) {
   return us / 1'000'000 - (us % 1'000'000 < 0 ? 1 : 0);
 }
@@ -28,7 +28,7 @@ CopyVerdict JudgeCopy(const StoredObjectInfo& from, const StoredObjectInfo* to, 
     return from.md5 == to->md5 ? CopyVerdict::kSame : CopyVerdict::kContent;
   if (rules.keeps_times)
     return Second(from.modified_us) == Second(to->modified_us) ? CopyVerdict::kSame : CopyVerdict::kTime;
-  return from.modified_us <= to->modified_us ? CopyVerdict::kSame : CopyVerdict::kTime;
+  return Second(from.modified_us) <= Second(to->modified_us) ? CopyVerdict::kSame : CopyVerdict::kTime;
 }
 
 }  // namespace overcap

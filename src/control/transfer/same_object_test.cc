@@ -45,7 +45,8 @@ TEST(JudgeCopy, ElsewhereACopyMustBeYoungerThanItsSource) {
   const StoredObjectInfo there = Object(1, 5 * kSecond);
   EXPECT_EQ(JudgeCopy(Object(1, 4 * kSecond), &there, {}), CopyVerdict::kSame);
   EXPECT_EQ(JudgeCopy(Object(1, 5 * kSecond), &there, {}), CopyVerdict::kSame);
-  EXPECT_EQ(JudgeCopy(Object(1, 5 * kSecond + 1), &there, {}), CopyVerdict::kTime);
+  EXPECT_EQ(JudgeCopy(Object(1, 5 * kSecond + 999'999), &there, {}), CopyVerdict::kSame);
+  EXPECT_EQ(JudgeCopy(Object(1, 6 * kSecond), &there, {}), CopyVerdict::kTime);
 }
 
 TEST(JudgeCopy, OthersAskForMore) {
