@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real etcd on loopback, of one member or several.
+
+    with Etcd(3) as etcd:
+        etcd.endpoints            # "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"
+        etcd.kill_leader()        # kill -9; gives its number
+        etcd.restart(0)
+"""
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import urllib.request
+
+from rigs.machines import need, wait_until
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+class Etcd:
+    def __init__(self, members=1, flags=(), scheme="http", address="127.0.0.1", words=None):
+        need("etcd", "etcdctl")
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="overcap-etcd-"))
+        ports = free_ports(2 * members)
+        self.address, self.scheme, self.flags = address, scheme, list(flags)
+        self.words = words or (lambda argv: argv)  # puts a command where etcd shall run
+        self.client_ports, self.peer_ports = ports[:members], ports[members:]
+        self.running = [None] * members
+        try:
+            for k in range(members):
+                self.begin(k)
+            wait_until(lambda: all(self.healthy(k) for k in range(members)), "etcd to be healthy")
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+    @property
+    def endpoints(self):
+        return ",".join(f"{self.address}:{port}" for port in self.client_ports)
+
+    def begin(self, k):
+        client = f"{self.scheme}://{self.address}:{self.client_ports[k]}"
+        peer = f"http://{self.address}:{self.peer_ports[k]}"
+        cluster = ",".join(f"m{i}=http://{self.address}:{port}" for i, port in enumerate(self.peer_ports))
+        with open(self.folder / f"m{k}.log", "ab") as log:
+            self.running[k] = subprocess.Popen(
+                self.words(["setpriv", "--pdeathsig", "KILL", "etcd", "--name", f"m{k}", "--data-dir",
+                            str(self.folder / f"m{k}"), "--listen-client-urls", client, "--advertise-client-urls", client,
+                            "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", cluster, *self.flags]),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={"PATH": os.environ.get("PATH", ""), "ETCDCTL_API": "3"})
+
+    def ctl(self, *words, endpoint=None, **more):
+        port = self.client_ports[endpoint] if endpoint is not None else None
+        at = f"{self.scheme}://{self.address}:{port}" if port else ",".join(
+            f"{self.scheme}://{self.address}:{p}" for p in self.client_ports)
+        return subprocess.run(self.words(["etcdctl", "--endpoints", at, "--command-timeout=3s", *words]),
+                              env={"PATH": os.environ.get("PATH", ""), "ETCDCTL_API": "3"}, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=30, check=False, **more)
+
+    def healthy(self, k):
+        if self.scheme != "http":
+            return "error" not in (log := (self.folder / f"m{k}.log").read_text()) or "serving" in log
+        return self.ctl("endpoint", "health", endpoint=k).returncode == 0
+
+    def leader(self):
+        for k, process in enumerate(self.running):
+            if process is None:
+                continue
+            try:
+                with urllib.request.urlopen(urllib.request.Request(
+                        f"http://{self.address}:{self.client_ports[k]}/v3/maintenance/status", b"{}", method="POST"), timeout=2) as answer:
+                    status = json.load(answer)
+                if status.get("leader") == status["header"]["member_id"]:
+                    return k
+            except (OSError, ValueError, KeyError):
+                pass
+        return None
+
+    def kill(self, k):
+        self.running[k].kill()
+        self.running[k].wait(20)
+        self.running[k] = None
+
+    def kill_leader(self):
+        k = wait_until(lambda: self.leader() is not None and [self.leader()], "etcd to have a leader")[0]
+        self.kill(k)
+        return k
+
+    def restart(self, k):
+        self.begin(k)
+
+    def writes(self):
+        """How many changes etcd has seen in all."""
+        with urllib.request.urlopen(urllib.request.Request(
+                f"http://{self.address}:{self.client_ports[0]}/v3/kv/range", b'{"key":"AA=="}', method="POST"), timeout=5) as answer:
+            return int(json.load(answer)["header"]["revision"])
+
+    def close(self):
+        for process in self.running:
+            if process is not None:
+                process.kill()
+                process.wait(20)
+        shutil.rmtree(self.folder, ignore_errors=True)
