@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 
-from overcap_rig import BINARY, DEADLINE, Rig, main, needs_root  # noqa: E402,F401  (for the tests)
+from overcap_rig import BINARY, DEADLINE, PYTHON, Rig, main, needs_root  # noqa: E402,F401  (for the tests)
 
 MIB = 1 << 20
 
