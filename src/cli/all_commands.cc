@@ -62,6 +62,7 @@ constexpr const Command* kCommands[] = {
     &kPolicyCheck,
     &kPolicyRender,
     &kPolicyApply,
+    &kPolicySimulate,
     &kClusterList,
     &kClusterCheck,
     &kConfigShow,

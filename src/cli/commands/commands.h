@@ -53,6 +53,7 @@ extern const Command kWorkspaceImport;
 extern const Command kPolicyCheck;
 extern const Command kPolicyRender;
 extern const Command kPolicyApply;
+extern const Command kPolicySimulate;
 
 extern const Command kStoreLs;
 extern const Command kStoreCp;

@@ -36,8 +36,8 @@ class FairShare {
   static double At(const Use& use, double decay, int64_t now_s);
   static void Add(Use* use, double decay, double gpus, int64_t now_s);
 
-  const ShareWeights weights_;
-  const double lab_decay_, user_decay_;  // per second
+  ShareWeights weights_;
+  double lab_decay_, user_decay_;  // per second
   std::vector<double> lab_shares_;
   std::vector<Use> labs_, accounts_;
   std::vector<int> lab_of_, members_, known_;  // by account; by lab: told, seen

@@ -28,6 +28,8 @@ struct PoolJob {
   int64_t limit_s = 0;  // 0: the partition's
   int64_t submit_s = 0;
   double boost = 0;  // added to its score
+  int64_t checkpoint_every_s =
+      0;  // it saves its work so often while it runs; 0: it is told by Checkpointed() only
 };
 
 using JobRef = uint32_t;  // the scheduler's own name for a job, from Submit() until it is gone

@@ -40,9 +40,10 @@ bool PooledScheduler::IsCandidate(const Job& victim, int partition, int lab, int
 Candidate PooledScheduler::CandidateOf(JobRef ref, int64_t now_s) const {
   const Job& job = jobs_[ref];
   const Need& need = job.told.need;
-  return {ref,
-          {need.gpus, need.cpus, need.mem_mb},
-          need.all_gpus() * std::max<int64_t>(0, now_s - job.checkpoint_s)};
+  int64_t unsaved_s = std::max<int64_t>(0, now_s - job.checkpoint_s);
+  if (job.told.checkpoint_every_s > 0)
+    unsaved_s = std::min(unsaved_s, (now_s - job.started_s) % job.told.checkpoint_every_s);
+  return {ref, {need.gpus, need.cpus, need.mem_mb}, need.all_gpus() * unsaved_s};
 }
 
 // What is short on a node when `gone` and those that were told to go before have left, and nobody else has

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a policy makes of a history: for people, for programs, and as a page with plots.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "sched/pooled/replay_report.h"
+
+namespace overcap {
+
+struct Simulation {
+  std::string policy, trace;  // the files
+  pooled::ReplayReport report;
+  pooled::UseOverTime use;
+};
+
+Result<Simulation> Simulate(const std::string& policy_file, const std::string& trace_file, const Trace& trace,
+                            const pooled::ReplayOptions& options);
+
+// A factor above 0 and up to 1000; 1 where nothing is said.
+Result<double> ParseScale(std::string_view text);
+
+// docs/formats/policy-simulate.md; `against` may be null.
+std::string SimulationToJson(const Simulation& simulation, const Simulation* against);
+// One HTML file that needs nothing else.
+std::string SimulationToHtml(const Simulation& simulation, const Simulation* against);
+
+}  // namespace overcap
