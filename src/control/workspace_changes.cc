@@ -12,9 +12,10 @@ namespace {
 constexpr size_t kNamed = 3;
 
 Result<FolderLook> CompareWith(const FoundWorkspace& found, const Repository& repository,
-                               const Digest& tree) {
+                               const Digest& tree, std::optional<Digest> next = {}) {
   CompareRequest request;
   request.tree = tree;
+  request.next = next;
   request.folder = found.folder;
   request.seen_file = SeenFileOf(found.folder);
   request.exclude = found.workspace.exclude;
@@ -48,7 +49,8 @@ Result<LocalChanges> FindLocalChanges(const FoundWorkspace& found, const Reposit
                                       const Digest& target, std::optional<FolderLook>* look) {
   const auto base = Digest::FromHex(found.copy ? found.copy->base_tree : "");
   if (base) {
-    auto since = CompareWith(found, repository, *base);
+    const bool restores = look != nullptr && *base != target;
+    auto since = CompareWith(found, repository, *base, restores ? std::optional(target) : std::nullopt);
     if (since && (since->report.Same() || *base == target)) {
       LocalChanges changes{std::move(since->report.differences)};
       if (look != nullptr) *look = std::move(*since);

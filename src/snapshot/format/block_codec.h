@@ -12,7 +12,9 @@ namespace overcap {
 
 enum class BlockCodec : char { kStored = '0', kLz4 = 'l', kZstd = 'z' };
 
-constexpr int64_t kBlockTarget = 524'288;   // a block is closed when it has this many raw bytes
+// A block is closed when it has this many raw bytes. Larger ones are hardly smaller in the end, and a single
+// file out of one costs more.
+constexpr int64_t kBlockTarget = 131'072;
 constexpr int64_t kBlockMost = 12'582'912;  // raw bytes that a reader accepts
 constexpr int64_t kChunkMost = 8'388'608;
 constexpr int64_t kPackTarget = 16'777'216;  // a pack is closed when it has this many stored bytes

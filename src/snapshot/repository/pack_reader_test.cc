@@ -10,13 +10,13 @@
 namespace overcap {
 namespace {
 
-constexpr uint64_t kChunks = 40;
+constexpr uint64_t kChunks = 160;
 
 std::string ChunkBytes(uint64_t number) {
-  return NoiseBytes(number, 200'000);
+  return NoiseBytes(number, 50'000);
 }
 
-// One pack of 14 blocks with three chunks each, the last one with one.
+// One pack of 54 blocks with three chunks each, the last one with one.
 class PackReaderTest : public ::testing::TestWithParam<const char*> {
  protected:
   PackReaderTest()
@@ -49,7 +49,7 @@ class PackReaderTest : public ::testing::TestWithParam<const char*> {
     const Result<void> read = reader.Read(0, wanted, [&](const BlockChunk& chunk) -> Result<void> {
       ++(chunk.error == nullptr ? counts.first : counts.second);
       const std::string bytes = chunk.error == nullptr ? ChunkBytes(chunk.block * 3 + chunk.chunk) : "";
-      EXPECT_EQ(chunk.bytes, bytes);
+      EXPECT_TRUE(chunk.bytes == bytes);
       return {};
     });
     EXPECT_TRUE(read);
@@ -77,7 +77,7 @@ TEST_P(PackReaderTest, OnlyWhatIsWantedComes) {
 }
 
 TEST_P(PackReaderTest, ADamagedBlockHarmsNoOther) {
-  const auto bit = static_cast<uint64_t>(index_.pack(0).blocks[1].offset + 300'000) * 8;
+  const auto bit = static_cast<uint64_t>(index_.pack(0).blocks[1].offset + 75'000) * 8;
   ASSERT_TRUE(faults_->FlipStoredBit(KeysOf(*disk_, "packs/")[0], bit));
   EXPECT_EQ(Read(All()), std::make_pair(int{kChunks} - 3, 3));
 }

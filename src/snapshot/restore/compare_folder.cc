@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <optional>
 #include <sys/stat.h>
+#include <thread>
 
 #include "base/text.h"
 #include "snapshot/path_order.h"
@@ -87,7 +88,16 @@ Result<FolderLook> LookAtFolder(const Repository& repository, const CompareReque
   look.index = std::make_shared<const ChunkIndex>(std::move(index));
   ChunkReader reader(repository, *look.index);
   const GetMeta get = [&reader](const Digest& id) { return reader.Get(id); };
+  std::jthread beside;
+  if (request.next) {
+    look.next_id = *request.next;
+    beside = std::jthread([&] {
+      if (auto next = WantedTree::Load(look.next_id, {{}, request.keep_name, true}, get))
+        look.next = *std::move(next);
+    });
+  }
   OC_TRY(tree, WantedTree::Load(request.tree, {{}, request.keep_name}, get));
+  if (request.next) beside.join();
   look.tree = std::move(tree);
   std::optional<Seen> seen;
   if (!request.seen_file.empty() && !request.read_all) {

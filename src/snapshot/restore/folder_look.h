@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/result.h"
 #include "snapshot/repository/chunk_index.h"
@@ -18,6 +19,8 @@ struct FolderLook {
   std::shared_ptr<const ChunkIndex> index;
   WantedTree tree;
   Survey survey;
+  Digest next_id;
+  std::optional<WantedTree> next;  // all of CompareRequest::next; none when it cannot be read
 };
 
 Result<FolderLook> LookAtFolder(const Repository& repository, const CompareRequest& request);

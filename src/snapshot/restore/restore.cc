@@ -110,11 +110,12 @@ class Restorer {
  private:
   int64_t NowNs() const { return repository_.clock().WallUs() * 1000; }
   bool RemovesExtras() const { return request_.remove_extra && !tree_.partial(); }
+  bool LookedAt() const { return request_.look != nullptr && CanSurveyFrom(*request_.look); }
   bool KeepsSeen() const { return !request_.seen_file.empty() && !tree_.partial(); }
 
   void LoadKnowledge() {
     if (request_.seen_file.empty()) return;
-    seen_ = Seen::Load(request_.seen_file, repository_.config().id, target_.path);
+    if (!LookedAt()) seen_ = Seen::Load(request_.seen_file, repository_.config().id, target_.path);
     marker_ = {BootId(), request_.tree, target_.path, began_ns_};
     const Result<std::string> text = PosixFiles().Read(ResumeMarkerPath(request_.seen_file));
     const std::optional<ResumeMarker> old = text ? ResumeMarker::Decode(*text) : std::nullopt;
@@ -136,8 +137,7 @@ class Restorer {
     look.may_chmod = true;
     look.threads = TeamSize(request_.threads);
     look.stop = request_.stop;
-    const bool looked_at = request_.look != nullptr && CanSurveyFrom(*request_.look) && !resumes_;
-    survey_ = looked_at ? SurveyFromLook(*request_.look, tree_, look) : SurveyTarget(tree_, target_, look);
+    survey_ = LookedAt() ? SurveyFromLook(*request_.look, tree_, look) : SurveyTarget(tree_, target_, look);
     for (const TreeGap& gap : tree_.gaps()) {
       ledger_.Problem(gap.from,
                       StrCat("this and what follows it", gap.to ? StrCat(" before ", Quoted(*gap.to)) : "",
@@ -280,6 +280,12 @@ Result<std::shared_ptr<const ChunkIndex>> IndexFor(const Repository& repository,
   return std::make_shared<const ChunkIndex>(std::move(index));
 }
 
+// Whether the look has the tree that is wanted.
+bool IsRead(const RestoreRequest& request) {
+  return request.look != nullptr && request.paths.empty() && request.look->next &&
+         request.look->next_id == request.tree;
+}
+
 }  // namespace
 
 Result<RestoreReport> Restore(const Repository& repository, const RestoreRequest& request) {
@@ -289,7 +295,12 @@ Result<RestoreReport> Restore(const Repository& repository, const RestoreRequest
   OC_TRY(index, IndexFor(repository, request));
   ChunkReader reader(repository, *index);
   const GetMeta get = [&reader](const Digest& id) { return reader.Get(id); };
-  OC_TRY(tree, WantedTree::Load(request.tree, {request.paths, request.keep_name, true}, get));
+  std::optional<WantedTree> loaded;
+  if (!IsRead(request)) {
+    OC_TRY(tree, WantedTree::Load(request.tree, {request.paths, request.keep_name, true}, get));
+    loaded = std::move(tree);
+  }
+  const WantedTree& tree = loaded ? *loaded : *request.look->next;
   OC_TRY(target, TargetFolder::Open(request.target, true));
   if (!request.seen_file.empty() && !tree.partial()) MakeRoomForSeen(request.seen_file);
   return Restorer(repository, request, *index, get, tree, target).Run();

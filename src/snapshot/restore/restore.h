@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ struct CompareRequest {
                                      // difference
   bool read_all = false;             // hash every file, whatever stamps say
   int64_t most = 1000;               // differences that are kept
+  std::optional<Digest> next;        // LookAtFolder: a tree that will be restored there, read beside the work
 };
 struct CompareReport {
   std::vector<FolderDifference> differences;
