@@ -58,6 +58,7 @@ Result<int> CopyBetweenStores(World& world, const Args& args, const StoreCopy& c
   options.dry_run = copy.dry_run;
   options.checksum = copy.checksum;
   options.all = copy.all;
+  options.flush = args.Has("--fsync");
   if (copy.dry_run) TellSteps(world, &options);
   OC_TRY(report, from.key.empty() ? CopyAll(world, from, to, options) : CopyOne(world, from, to, options));
   return TellTransfer(world, report, signals, meter.ElapsedUs(), copy.dry_run);

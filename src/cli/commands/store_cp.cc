@@ -9,6 +9,7 @@ constexpr Flag kFlags[] = {
     kChecksumFlag,
     {"--force", "-f", "", "copy also what is there already and the same"},
     {"--dry-run", "-n", "", "only say what would be copied"},
+    kFsyncFlag,
     kJobsFlag,
 };
 
@@ -27,7 +28,7 @@ Result<int> Run(World& world, const Args& args) {
 constinit const Command kStoreCp = {
     .name = "store cp",
     .summary = "copy a file or a folder between folders, S3, Azure and ssh",
-    .usage = "SRC DST [--checksum] [--force] [--dry-run] [-j N]",
+    .usage = "SRC DST [--checksum] [--force] [--dry-run] [--fsync] [-j N]",
     .flags = kFlags,
     .min_words = 2,
     .max_words = 2,

@@ -9,6 +9,7 @@ constexpr Flag kFlags[] = {
     {"--delete", "", "", "remove what only DST has, after all copies went well"},
     {"--dry-run", "-n", "", "only say what would be copied and removed"},
     kChecksumFlag,
+    kFsyncFlag,
     kJobsFlag,
 };
 
@@ -28,7 +29,7 @@ Result<int> Run(World& world, const Args& args) {
 constinit const Command kStoreSync = {
     .name = "store sync",
     .summary = "make a folder of a store equal to another",
-    .usage = "SRC DST [--delete] [--dry-run] [--checksum] [-j N]",
+    .usage = "SRC DST [--delete] [--dry-run] [--checksum] [--fsync] [-j N]",
     .flags = kFlags,
     .min_words = 2,
     .max_words = 2,

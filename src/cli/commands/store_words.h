@@ -34,6 +34,8 @@ Result<OpenedStore> OpenObjectAt(World& world, const StorePlace& place, bool cre
 inline constexpr Flag kJobsFlag = {"--jobs", "-j", "N",
                                    "so many objects and parts at the same time; by default 16"};
 inline constexpr Flag kChecksumFlag = {"--checksum", "", "", "compare contents, not sizes and times"};
+inline constexpr Flag kFsyncFlag = {"--fsync", "", "",
+                                    "end only when all that was copied is on the disk of DST"};
 
 // Workers, progress and stop from what was given; the meter and the signals must outlive it.
 Result<TransferOptions> TransferOptionsFrom(const Args& args, std::string_view what, std::string_view words,

@@ -12,7 +12,7 @@ constexpr Flag kFlags[] = {
     {"--at", "", "DIR", "the folder; by default one of its name in workspaces.at (/scratch/$USER)"},
     {"--env", "", "KIND", "conda, venv or none: the environment that is made in it"},
     {"--setup", "", "CMD", "run in it when it is made: words, no shell; several one after the other", true},
-    {"--store", "", "PATH", "the repository; by default that of all workspaces"},
+    {"--store", "", "LOCATION", "the repository; by default that of all workspaces"},
     {"--key-file", "", "FILE", "encrypt, with this file as the key; made when it is missing"},
     {"--passphrase", "", "", "encrypt, with a passphrase that is asked for"},
     {"--exclude", "", "PATTERN", "what is not saved, as in a .gitignore", true},
@@ -74,7 +74,7 @@ constinit const Command kWorkspaceCreate = {
     .name = "workspace create",
     .summary = "make a folder on a local disk that is backed up and follows you to any node",
     .usage =
-        "[NAME] [--at DIR] [--env KIND] [--setup CMD]... [--store PATH] [--key-file FILE | --passphrase]",
+        "[NAME] [--at DIR] [--env KIND] [--setup CMD]... [--store LOCATION] [--key-file FILE | --passphrase]",
     .flags = kFlags,
     .max_words = 1,
     .run = Run,

@@ -16,7 +16,7 @@ constexpr Flag kFlags[] = {
     {"--strip", "", "N", "drop so many folders at the begin of every name"},
     {"--skip-devices", "", "", "leave out devices and pipes instead of refusing the tar"},
     {"--add", "", "", "make it the newest snapshot of a workspace that there is already"},
-    {"--store", "", "PATH", "the repository; by default that of all workspaces"},
+    {"--store", "", "LOCATION", "the repository; by default that of all workspaces"},
     {"--key-file", "", "FILE", "encrypt, with this file as the key; made when it is missing"},
     {"--passphrase", "", "", "encrypt, with a passphrase that is asked for"},
     {"--message", "-m", "TEXT", "words to go with the snapshot"},

@@ -12,7 +12,7 @@ namespace {
 constexpr Flag kFlags[] = {
     {"--at", "", "DIR", "where on this node; by default where it was made"},
     {"--force", "", "", "also over changes here that no snapshot has"},
-    {"--store", "", "PATH", "the repository of a workspace that is not known here yet"},
+    {"--store", "", "LOCATION", "the repository of a workspace that is not known here yet"},
     {"--key-file", "", "FILE", "with --store: the key that opens it"},
     {"--passphrase", "", "", "with --store: it is opened by a passphrase"},
 };
@@ -116,7 +116,7 @@ Result<int> Run(World& world, const Args& args) {
 constinit const Command kWorkspaceInit = {
     .name = "workspace init",
     .summary = "bring a workspace to this node: the newest snapshot, only what differs",
-    .usage = "[NAME] [--at DIR] [--force] [--store PATH [--key-file FILE | --passphrase]]",
+    .usage = "[NAME] [--at DIR] [--force] [--store LOCATION [--key-file FILE | --passphrase]]",
     .flags = kFlags,
     .max_words = 1,
     .run = Run,

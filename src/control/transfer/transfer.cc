@@ -88,7 +88,7 @@ Result<TransferReport> TransferAll(const Store& from, Store& to, const TransferO
   report.left_out = left.left_out();
   report.extra = removes ? 0 : extra;
   report.stopped = report.stopped || Stopped(options);
-  if (!options.dry_run) OC_TRY_VOID(to.Flush());
+  if (options.flush && !options.dry_run) OC_TRY_VOID(to.Flush());
   return report;
 }
 
@@ -126,7 +126,7 @@ Result<TransferReport> TransferOne(const Store& from, const std::string& key, St
   crew.ListingDone();
   crew.Drain();
   report.stopped = report.stopped || Stopped(options);
-  if (!options.dry_run) OC_TRY_VOID(to.Flush());
+  if (options.flush && !options.dry_run) OC_TRY_VOID(to.Flush());
   return report;
 }
 

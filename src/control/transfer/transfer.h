@@ -36,6 +36,7 @@ struct TransferOptions {
   bool remove_extra = false;           // what only the destination has is removed, after all copies went well
   bool dry_run = false;                // nothing is changed; `step` tells what would be
   bool checksum = false, all = false;  // as SameRules
+  bool flush = false;  // what was copied is durable at the end, as far as the destination can say
   int workers = 16;
   int64_t memory = 48 << 20;
   const std::atomic<bool>* stop = nullptr;  // set from outside: no more is begun
