@@ -7,6 +7,9 @@
         ceph.calls.make_bucket("b")                    # an S3 client of the tests' own: rigs/s3_calls.py
         ceph.environment                               # AWS_... variables that say all of it
 
+All programs are given the map of monitors: who has to learn it first may ask for something before it knows which cluster
+that is, and is refused.
+
 It checks signatures, the hash of what is sent, the clock and conditions of puts; regions it does not check.
 """
 import shutil
@@ -21,6 +24,7 @@ PROGRAMS = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "monmapt
 CONFIGURATION = """[global]
 fsid = {fsid}
 mon host = v1:127.0.0.1:{mon_port}
+monmap = {at}/monmap
 mon initial members = a
 auth cluster required = none
 auth service required = none
@@ -92,7 +96,7 @@ class Ceph(Servers):
         self.wait(lambda: listens(self.port), "the gateway of Ceph")
 
     def start_osd(self, conf):
-        """It gives up when it asks the monitor for something before it has learnt which cluster that is of: then anew."""
+        """It gives up when it asks the monitor for something before that knows it: then anew."""
         for _ in range(10):
             process = self.start("osd", ["ceph-osd", *conf, "-i", "0", "-f"])
             while process.poll() is None:

@@ -62,6 +62,9 @@ min_segment_size = 5242880
 use = egg:swift#memcache
 memcache_servers = 127.0.0.1:1
 """
+# Objects have three copies, as Swift is meant to be run: of a single one a reader can see that it is not there while it is
+# being replaced.
+DEVICES = ("d1", "d2", "d3")
 PLAIN_FILTERS = ("catch_errors", "gatekeeper", "listing_formats", "bulk", "copy", "slo", "dlo", "symlink")
 
 
@@ -83,16 +86,15 @@ class Swift(Servers):
 
     def begin(self):
         at = self.folder
-        (at / "devs" / "d1").mkdir(parents=True)
+        for device in DEVICES:
+            (at / "devs" / device).mkdir(parents=True)
         (at / "rings").mkdir()
         (at / "swift.conf").write_text("[swift-hash]\nswift_hash_path_prefix = tests\nswift_hash_path_suffix = tests\n")
         ports = {kind: free_port() for kind in KINDS}
         self.port = free_port()
         user = self.run(["id", "-un"]).strip()
         for kind, port in ports.items():
-            builder = str(at / "rings" / f"{kind}.builder")
-            for words in (["create", "8", "1", "0"], ["add", f"r1z1-127.0.0.1:{port}/d1", "1"], ["rebalance"]):
-                self.run(["swift-ring-builder", builder, *words])
+            self.make_ring(kind, port, DEVICES if kind == "object" else DEVICES[:1])
             (at / f"{kind}.conf").write_text(STORAGE.format(at=at, kind=kind, port=port, user=user))
         filters = "".join(f"[filter:{name}]\nuse = egg:swift#{name}\n" for name in PLAIN_FILTERS)
         (at / "proxy.conf").write_text(PROXY.format(at=at, port=self.port, user=user, secret=self.secret_key,
@@ -100,6 +102,12 @@ class Swift(Servers):
         for kind in (*KINDS, "proxy"):
             self.start(kind, [f"swift-{kind}-server", str(at / f"{kind}.conf")])
         self.wait(lambda: all(listens(port) for port in (*ports.values(), self.port)), "the servers of Swift")
+
+    def make_ring(self, kind, port, devices):
+        builder = str(self.folder / "rings" / f"{kind}.builder")
+        added = [["add", f"r1z1-127.0.0.1:{port}/{device}", "1"] for device in devices]
+        for words in (["create", "4", str(len(devices)), "0"], *added, ["rebalance"]):
+            self.run(["swift-ring-builder", builder, *words])
 
     @property
     def endpoint(self):

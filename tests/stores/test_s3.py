@@ -8,6 +8,7 @@ import subprocess
 import unittest
 
 from rigs.ceph_rig import Ceph
+from rigs.fault_proxy import FaultProxy
 from rigs.swift_rig import Swift
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -26,21 +27,31 @@ class Conformance:
         cls.addClassCleanup(cls.server.close)
         cls.server.calls.make_bucket(BUCKET)
 
-    def run_suite(self, tests):
+    def run_suite(self, tests, more=None):
         env = {**os.environ, "OVERCAP_TEST_S3_ENDPOINT": self.server.endpoint, "OVERCAP_TEST_S3_KEY": self.server.access_key,
                "OVERCAP_TEST_S3_SECRET": self.server.secret_key, "OVERCAP_TEST_S3_REGION": self.server.region,
-               "OVERCAP_TEST_S3_BUCKET": BUCKET}
+               "OVERCAP_TEST_S3_BUCKET": BUCKET, **(more or {})}
         done = subprocess.run([str(SUITE), f"--gtest_filter={tests}", "--gtest_brief=1"], env=env, capture_output=True, text=True,
                               timeout=240, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
-        self.assertRegex(done.stdout, r"PASSED  \] [1-9]\d* tests")
+        self.assertRegex(done.stdout, r"PASSED  \] [1-9]\d* tests?")
         self.assertNotIn("SKIPPED", done.stdout)
 
     def test_the_suite_of_all_stores_holds(self):
         self.run_suite("S3/StoreConformance.*")
 
     def test_what_is_its_own_holds(self):
-        self.run_suite("S3/RealS3.*")
+        self.run_suite("S3/RealS3.*-*BadWay*")
+
+    def test_a_bad_way_loses_nothing_and_leaves_no_parts(self):
+        with FaultProxy(self.server.port, seed=8) as proxy:
+            self.run_suite("S3/RealS3.*BadWay*", {"OVERCAP_TEST_S3_FAULTY_ENDPOINT": f"http://127.0.0.1:{proxy.port}"})
+            self.assertGreater(sum(count for fate, count in proxy.counts.items() if fate != "lives"), 50, proxy.counts)
+        # An upload whose beginning was never answered may stand there, without a single part.
+        calls = self.server.calls
+        for key, upload in calls.uploads(BUCKET):
+            if key.startswith("r/"):
+                self.assertEqual(calls.parts(BUCKET, key, upload), [], key)
 
 
 class OnCeph(Conformance, unittest.TestCase):

@@ -44,7 +44,7 @@ class BodyEnd {
 
   size_t most() const { return most_; }
   Error TooLarge() const {
-    return {ErrorCode::kUnavailable,
+    return {ErrorCode::kCorrupt,
             StrCat("'", wait_.peer(), "' answers more than the ", most_, " bytes asked for"), ""};
   }
 

@@ -27,8 +27,8 @@ struct HttpClientOptions {
 struct HttpBodyTo;
 
 // Any number of threads. Every status is an answer; errors are: kUnavailable (not reachable, lost, late, not
-// HTTP), kDenied (its certificate does not fit), kConflict (cancelled), kUsage (cannot be asked so), and what
-// a taker gives.
+// HTTP), kDenied (its certificate does not fit), kCorrupt (more than was asked for), kConflict (cancelled),
+// kUsage (cannot be asked so), and what a taker gives.
 class HttpClient {
  public:
   explicit HttpClient(HttpOrigin origin, HttpClientOptions options = {});

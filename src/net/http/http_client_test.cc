@@ -121,9 +121,9 @@ TEST(HttpClient, RefusesMoreThanItWasTold) {
               "\r\n0\r\n\r\n");
   });
   HttpClient client(server.origin());
-  EXPECT_EQ(BodyOf(client, Get("/length"), 999), "error: unavailable");
+  EXPECT_EQ(BodyOf(client, Get("/length"), 999), "error: corrupt");
   EXPECT_EQ(BodyOf(client, Get("/length"), 1000), std::string(1000, 'x'));
-  EXPECT_EQ(BodyOf(client, Get("/chunks"), 999), "error: unavailable");
+  EXPECT_EQ(BodyOf(client, Get("/chunks"), 999), "error: corrupt");
   EXPECT_EQ(BodyOf(client, Get("/chunks"), 1000), std::string(1000, 'x'));
 }
 

@@ -2,6 +2,7 @@
 // Against a real service: tests/stores/test_azblob.py starts it and this. Without one there is nothing to run
 // here.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 #include "stores/azblob/azure_store.h"
 #include "stores/azblob/testing/azure_server.h"
 #include "stores/object_requests.h"
+#include "stores/testing/fault_run.h"
 #include "stores/testing/store_conformance.h"
 #include "sys/random.h"
 
@@ -226,6 +228,21 @@ TEST_P(RealAzure, MakesAContainerOnce) {
     ASSERT_TRUE(made) << made.error().message;
   }
   EXPECT_TRUE(store->Put("x", "y"));
+}
+
+// Through the proxy of tests/rigs/fault_proxy.py, where there is one.
+TEST_P(RealAzure, LosesNothingOnABadWay) {
+  const char* way = getenv("OVERCAP_TEST_AZURE_FAULTY_ENDPOINT");
+  if (way == nullptr) GTEST_SKIP() << "NOT TESTED: there is no way that goes wrong";
+  AzureStoreOptions options;
+  options.part_size = kPart;
+  options.tuning.retry = {20'000, 1'000'000, 90'000'000};
+  options.tuning.deadlines.idle_us = 4'000'000;
+  AzureAccess access = GetParam().access;
+  access.endpoint = way;
+  const auto store = AzureStore::Open(access, prefix_, options);
+  ASSERT_TRUE(store);
+  RunThroughFaults(**store, *store_, 1, kPart + 100'000);
 }
 
 }  // namespace

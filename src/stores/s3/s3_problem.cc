@@ -42,6 +42,12 @@ std::string Theirs(const S3Problem& problem) {
   return problem.message.empty() ? code : StrCat(code, ", ", Quoted(problem.message, 200));
 }
 
+// AWS tells of some of these with 400.
+bool IsKeyProblem(std::string_view code) {
+  return OneOf(code, {"InvalidAccessKeyId", "InvalidAccessKey", "SignatureDoesNotMatch", "ExpiredToken",
+                      "TokenRefreshRequired", "InvalidToken", "InvalidSecurityToken"});
+}
+
 Error KeyError(const S3Problem& problem, const S3Subject& subject) {
   const std::string_view code = problem.code;
   if (OneOf(code, {"InvalidAccessKeyId", "InvalidAccessKey"}))
@@ -124,8 +130,7 @@ Error S3ErrorOf(const S3Problem& problem, const S3Subject& subject) {
             StrCat("'", subject.endpoint, "' does not answer as an S3 service does (status ", problem.status,
                    ")"),
             "look at the endpoint: is it the address of the service itself, and not of its web page?"};
-  if (problem.status == 401 || problem.status == 403 || code == "InvalidAccessKeyId")
-    return KeyError(problem, subject);
+  if (problem.status == 401 || problem.status == 403 || IsKeyProblem(code)) return KeyError(problem, subject);
   if (problem.status == 412)
     return {ErrorCode::kConflict, StrCat(Target(subject), " is not as it was thought to be"), ""};
   if (IsPassing(problem))

@@ -36,7 +36,7 @@ TEST(S3Problem, TellsWhoIsToBlame) {
             "the service of 's3://lab/pre' does not know this access key"},
            {403, "SignatureDoesNotMatch", ErrorCode::kDenied,
             "the secret key for 's3://lab/pre' is not the right one"},
-           {400, "ExpiredToken", ErrorCode::kUsage, ""},
+           {400, "ExpiredToken", ErrorCode::kDenied, "the temporary keys for 's3://lab/pre' have expired"},
            {403, "AccessDenied", ErrorCode::kDenied, "not allowed to write 'a/b' in store 's3://lab/pre'"},
            {404, "NoSuchBucket", ErrorCode::kNotFound, "there is no bucket 'lab' at 'https://s3.host'"},
            {404, "NoSuchKey", ErrorCode::kNotFound, "there is no 'a/b' in store 's3://lab/pre'"},
@@ -49,9 +49,7 @@ TEST(S3Problem, TellsWhoIsToBlame) {
             "the service does not write 'a/b' in store 's3://lab/pre': InvalidArgument, 'theirs'"},
        }) {
     const Error error = ErrorOf(Read(each.status, Xml(each.code)));
-    if (each.code != "ExpiredToken") {
-      EXPECT_EQ(error.code, each.wanted) << each.code;
-    }
+    EXPECT_EQ(error.code, each.wanted) << each.code;
     if (!each.message.empty()) {
       EXPECT_EQ(error.message, each.message);
     }

@@ -2,6 +2,7 @@
 // Against real services: tests/stores/test_s3.py starts them and this. Without one there is nothing to run
 // here.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "stores/s3/s3_store.h"
 #include "stores/s3/s3_upload.h"
 #include "stores/s3/testing/s3_server.h"
+#include "stores/testing/fault_run.h"
 #include "stores/testing/store_conformance.h"
 #include "sys/random.h"
 
@@ -303,6 +305,21 @@ TEST_P(RealS3, MakesABucketOnce) {
     ASSERT_TRUE(made) << made.error().message;
   }
   EXPECT_TRUE(store->Put("x", "y"));
+}
+
+// Through the proxy of tests/rigs/fault_proxy.py, where there is one.
+TEST_P(RealS3, LosesNothingOnABadWay) {
+  const char* way = getenv("OVERCAP_TEST_S3_FAULTY_ENDPOINT");
+  if (way == nullptr) GTEST_SKIP() << "NOT TESTED: there is no way that goes wrong";
+  S3StoreOptions options;
+  options.part_size = kPart;
+  options.tuning.retry = {20'000, 1'000'000, 90'000'000};
+  options.tuning.deadlines.idle_us = 4'000'000;
+  S3TestServer faulty = GetParam();
+  faulty.access.endpoint = way;
+  const auto store = S3Store::Open(faulty.access, faulty.bucket, prefix_, options);
+  ASSERT_TRUE(store);
+  RunThroughFaults(**store, *store_, 1, kPart + 100'000);
 }
 
 }  // namespace

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A TCP proxy that goes wrong at random, by a seed, between an HTTP client and its server.
+
+    with FaultProxy(server_port, seed=1) as proxy:
+        proxy.port, proxy.counts
+
+Each connection is given a fate: it lives for some requests, is slow, is answered 503 at once, hangs, or is cut after so many bytes to the
+server (the request arrives in part, or whole with its answer lost) or from it (the answer is truncated). Cuts are resets or
+orderly ends. What passes is passed unchanged, so that signatures stay right.
+"""
+import asyncio
+import collections
+import random
+import socket
+import struct
+import threading
+
+BUSY = b"HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nContent-Length: 49\r\nConnection: close\r\n\r\n" \
+       b"<Error><Code>ServerBusy</Code><Message/></Error>\n"
+METHODS = (b"GET ", b"PUT ", b"POST ", b"HEAD ", b"DELETE ")
+NEVER = 1 << 60
+FATES = (("lives", 60), ("slow", 8), ("busy", 8), ("hangs", 1), ("request cut", 9), ("answer lost", 6), ("answer cut", 8))
+
+
+class FaultProxy:
+    def __init__(self, port, seed, longest=400_000):
+        self.target, self.random, self.longest = port, random.Random(seed), longest
+        self.counts = collections.Counter()
+        self.loop = asyncio.new_event_loop()
+        ready = threading.Event()
+        self.thread = threading.Thread(target=self.run, args=(ready,), daemon=True)
+        self.thread.start()
+        ready.wait(30)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+    def close(self):
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(30)
+
+    def run(self, ready):
+        asyncio.set_event_loop(self.loop)
+        server = self.loop.run_until_complete(asyncio.start_server(self.serve, "127.0.0.1", 0))
+        self.port = server.sockets[0].getsockname()[1]
+        ready.set()
+        self.loop.run_forever()
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.loop.run_until_complete(asyncio.sleep(0))
+        server.close()
+
+    async def serve(self, reader, writer):
+        fate = self.random.choices([name for name, _ in FATES], [weight for _, weight in FATES])[0]
+        bytes_until, reset = self.random.randrange(1, self.longest), self.random.random() < 0.5
+        if self.random.random() < 0.5:
+            bytes_until = self.random.randrange(1, 2000)  # most requests are small
+        self.counts[fate] += 1
+        try:
+            if fate == "busy":
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(BUSY)
+                await writer.drain()
+                await asyncio.sleep(0.02)
+            elif fate == "hangs":
+                await reader.read()
+            else:
+                await self.connect(reader, writer, fate, bytes_until)
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            end(writer, reset and fate not in ("lives", "slow", "busy"))
+
+    async def connect(self, reader, writer, fate, bytes_until):
+        theirs, to_them = await asyncio.open_connection("127.0.0.1", self.target)
+        # With its answer lost, a request still arrives: only the way back is cut.
+        up = bytes_until if fate == "request cut" else NEVER
+        down = {"answer cut": bytes_until, "answer lost": 0}.get(fate, NEVER)
+        ways = [self.pump(reader, to_them, up, fate == "slow", self.random.randrange(1, 13)), self.pump(theirs, writer, down)]
+        tasks = [asyncio.ensure_future(way) for way in ways]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            end(to_them, False)
+
+    async def pump(self, source, sink, left, slow=False, requests=NEVER):
+        """Until the source ends, `left` bytes have passed, or so many requests (which here begin with a piece)."""
+        while data := await source.read(65536):
+            requests -= data.startswith(METHODS)
+            if requests < 0:
+                return
+            if slow and self.random.random() < 0.2:
+                await asyncio.sleep(self.random.random() * 0.1)
+            sink.write(data[:left])
+            await sink.drain()
+            left -= len(data)
+            if left <= 0:
+                return
+
+
+def end(writer, reset):
+    if reset:
+        plain = writer.get_extra_info("socket")
+        if plain is not None:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.close()
