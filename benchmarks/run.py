@@ -10,6 +10,7 @@ import time
 import traceback
 
 import measure
+from elastic import ELASTIC_ROWS
 from launch import LAUNCH_ROWS
 from rows import ROWS, Setting
 from slurm import SLURM_ROWS
@@ -83,7 +84,7 @@ several rounds in which the contenders take turns; all of them ran on the same m
 
 {table(rows)}
 
-How each row is measured: benchmarks/rows.py, launch.py, slurm.py, workspace.py and stores.py. The queued jobs of the rows about memory and `ls`
+How each row is measured: benchmarks/rows.py, launch.py, elastic.py, slurm.py, workspace.py and stores.py. The queued jobs of the rows about memory and `ls`
 wait for a GPU that a running job has.
 """
     (ROOT / "docs" / "benchmarks.md").write_text(page)
@@ -96,7 +97,7 @@ def main():
         sys.exit(f"bench: unknown flag '{flags[0]}'; there is --quick")
     build = ROOT / "build" / "release"
     setting = Setting(build / "overcap", build / "bench", "--quick" in flags, os.cpu_count())
-    all_rows = ROWS | LAUNCH_ROWS | SLURM_ROWS | WORKSPACE_ROWS | STORE_ROWS
+    all_rows = ROWS | LAUNCH_ROWS | ELASTIC_ROWS | SLURM_ROWS | WORKSPACE_ROWS | STORE_ROWS
     chosen = {name: function for name, function in all_rows.items() if not words or any(word in name for word in words)}
     if not chosen:
         sys.exit(f"bench: no row is named so; there are: {' '.join(all_rows)}")

@@ -359,6 +359,7 @@ void LeaderState::Restart(int64_t now_us) {
   last_step_ = -1;
   if (failure_ && lost_.empty()) {
     NameSlowest();
+    plan_.why = FailureLine(*failure_, failure_host_);
     if (record_.restarts >= config_.max_restarts) {
       const int status = failure_->exit_status > 0 ? failure_->exit_status : 1;
       return End(status, FailureLine(*failure_, failure_host_), failure_->traceback);

@@ -31,6 +31,9 @@ class OneNode(ElasticRig):
         self.assertNotEqual(first["MASTER_PORT"], second["MASTER_PORT"])
         self.assertEqual((first["TORCHELASTIC_RESTART_COUNT"], second["TORCHELASTIC_RESTART_COUNT"]), ("0", "1"))
         self.assertEqual(self.result_of()["attempts"][0]["first_failed_rank"], 1)
+        self.assertIn("epoch 2: 2 ranks on 1 node", self.ok("launches", "latest").out)
+        events = self.ok("launches", "latest", "--json").json()["events"]
+        self.assertEqual([e["rank"] for e in events if e["event"] == "failed"], [1])
 
     def test_when_restarts_are_used_up_the_first_error_is_told_with_its_traceback(self):
         script = self.write("train.py", "import json, os, sys, time\n"

@@ -105,6 +105,14 @@ class Credentials(ElasticRig):
                 self.assertNotIn("wrong-word", done.err)
 
 
+class Encrypted(ElasticRig):
+    def test_the_way_to_etcd_is_encrypted_and_its_certificate_is_checked(self):
+        with Etcd(tls=True) as etcd:
+            flags = ("--nnodes", "1:1", "--nproc-per-node", "1", "--join-timeout", "2s", "--rdzv", f"etcds://{etcd.endpoints}/tls")
+            self.refused("launch", *flags, "true", status=4, says=etcd.endpoints)
+            self.launched(*flags, "true", env={"OVERCAP_ETCD_CA": etcd.ca})
+
+
 class ThreeEtcds(EtcdRig):
     members = 3
 

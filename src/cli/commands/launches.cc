@@ -8,6 +8,7 @@
 #include "cli/commands/rank_words.h"
 #include "cli/table.h"
 #include "cli/world.h"
+#include "control/elastic/group_story.h"
 
 namespace overcap::cli {
 namespace {
@@ -61,10 +62,16 @@ Result<int> PrintList(World& world, bool all) {
 }
 
 Result<int> PrintOne(World& world, const LaunchRecord& launch) {
+  const GroupStory story = ReadGroupStory(launch.folder);
   if (world.out().json()) {
     JsonWriter json;
     WriteJson(launch, &json);
-    world.out().Json(json.Text());
+    std::string text = json.Take();
+    if (!story.json.empty()) {  // one more field of the object
+      text.pop_back();
+      text += StrCat(",\"events\":[", Join(story.json, ","), "]}");
+    }
+    world.out().Json(text);
     return 0;
   }
   Output& out = world.out();
@@ -77,6 +84,8 @@ Result<int> PrintOne(World& world, const LaunchRecord& launch) {
   out.Line(StrCat("end       ", launch.ended ? StateOf(launch) : "it runs, or was killed", after));
   if (!launch.message.empty()) out.Line(StrCat("why       ", launch.message));
   out.Line(StrCat("logs      ", launch.folder));
+  if (!story.lines.empty()) out.Line("group");
+  for (const std::string& line : story.lines) out.Line("  " + line);
   return 0;
 }
 

@@ -124,6 +124,7 @@ int64_t ElasticAgent::Prepare(std::vector<pollfd>* fds) {
   if (logs_) logs_->WantsToShow(fds);
   fds->push_back({parts_.socket.PollFd(), POLLIN, 0});
   next = std::min(next, member_.NextUs());
+  if (member_.Connected()) next = std::min(next, heard_us_ + times_.Silence());
   if (leader_) {
     fds->push_back({hub_->PollFd(), POLLIN, 0});
     next = std::min({next, leader_->NextUs(), hub_->NextUs()});
@@ -234,9 +235,12 @@ void ElasticAgent::PumpLeader() {
 void ElasticAgent::PumpLink() {
   const std::vector<elastic::ToMember> got = link_.Act();
   if (link_.TakeOpened()) Opened();
+  if (!got.empty()) heard_us_ = NowUs();
   for (const elastic::ToMember& message : got) Obey(message);
-  if (link_.state() != elastic::MemberLink::State::kFailed) return;
-  last_problem_ = link_.Problem();
+  // A cable that was pulled closes no connection.
+  const bool deaf = member_.Connected() && NowUs() >= heard_us_ + times_.Silence();
+  if (link_.state() != elastic::MemberLink::State::kFailed && !deaf) return;
+  last_problem_ = deaf ? "the leader has fallen silent" : link_.Problem();
   if (member_.Connected()) alone_since_us_ = NowUs();
   member_.OnClosed();
   link_.Close();
@@ -248,6 +252,7 @@ void ElasticAgent::PumpLink() {
 }
 
 void ElasticAgent::Opened() {
+  heard_us_ = NowUs();
   link_.Send(Join());
   member_.OnConnected(NowUs());
 }
@@ -443,7 +448,11 @@ void ElasticAgent::RunEpoch() {
   member_.OnRanksEnded(end.cause == StopCause::kNone, NowUs());
   Settle();  // the others need not wait for what is still to be shown here
   PumpLeader();
-  logs_->ShowRest([&] { return parts_.supervisor.CancelRequested() || start_ || stop_; });
+  // A reader that does not read is waited for, and the group goes on meanwhile.
+  logs_->ShowRest([&] {
+    Pump();
+    return parts_.supervisor.CancelRequested() || start_ || error_;
+  });
   if (!logs_->Problem().empty()) parts_.voice.Warn(logs_->Problem());
   logs_.reset();
 }
@@ -483,6 +492,7 @@ void ElasticAgent::OnStarted(const std::vector<pid_t>& pids) {
 void ElasticAgent::OnMemberEnd(int member, const ProcessEnd& end) {
   if (member < static_cast<int>(pids_.size())) pids_[member] = 0;
   output_us_ = NowUs();
+  if (NowUs() >= member_.KillAtUs()) Settle();  // the guard has ended it: our right was over
   if (end.ok() || stopping_ || !started_) return;
   ReportFailure(member, end, "");
 }

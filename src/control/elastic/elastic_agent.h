@@ -111,6 +111,7 @@ class ElasticAgent : public GroupObserver, public GroupCompanion {
   int64_t linger_until_us_ = elastic::kNever;
   bool ever_joined_ = false, leave_noted_ = false;
   int64_t trouble_since_us_ = elastic::kNever, alone_since_us_;
+  int64_t heard_us_ = 0;  // of the leader
   std::string last_problem_;
 
   // The epoch that runs.

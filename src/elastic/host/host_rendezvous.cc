@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "elastic/listen.h"
 #include "model/json_fields.h"
+#include "net/tcp.h"
 #include "sys/posix_files.h"
 
 namespace overcap::elastic {
@@ -35,6 +36,14 @@ Result<std::unique_ptr<HostRendezvous>> HostRendezvous::Make(const RendezvousPla
     if (made->own_address_.empty() && IsOwnAddress(address)) made->own_address_ = address;
   }
   made->addresses_ = std::move(addresses);
+  // Many a host has its own name at a loopback address, where nobody else would find it.
+  const bool by_name =
+      made->own_address_ != place.endpoints[0].first && place.endpoints[0].first != "localhost";
+  const std::vector<std::string> others = OwnAddresses();
+  if (by_name && IsLoopback(made->own_address_) && !others.empty()) {
+    made->own_address_ = others[0];
+    made->addresses_ = {others[0]};
+  }
   return made;
 }
 
@@ -115,6 +124,7 @@ Result<void> HostRendezvous::TryPort() {
   }
   auto listener = ListenAt(own_address_, port);
   if (!listener && listener.error().code == ErrorCode::kConflict) {
+    trouble_ = StrCat(listener.error().message, ", and no agent of this job answers there");
     FollowPort();
     return {};
   }

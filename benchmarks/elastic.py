@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured of elastic launches, beside torch's own elastic launcher in the same run."""
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+import measure
+from launch import Launches
+from rows import Row
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
+from rigs.etcd_rig import Etcd, free_ports  # noqa: E402
+
+# torch's elastic launcher as a library: its command line does not start with Python 3.11.
+TORCH = """
+import sys
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+from torch.distributed.elastic.multiprocessing import Std
+low, high, workers, restarts, endpoint, interval, last = sys.argv[1:8]
+config = LaunchConfig(min_nodes=int(low), max_nodes=int(high), nproc_per_node=int(workers), run_id="bench", rdzv_backend="c10d",
+                      rdzv_endpoint=endpoint, max_restarts=int(restarts), monitor_interval=float(interval), redirects=Std.NONE,
+                      tee=Std.NONE, rdzv_configs={"last_call_timeout": int(last)})
+elastic_launch(config, sys.argv[8])(*sys.argv[9:])
+"""
+# A worker that says when it began, and stays until it is told to go; then it says when it ended.
+WORKER = """#!/bin/sh
+echo "$$ $(date +%s%N)" > "$1/new-$$"; mv "$1/new-$$" "$1/began-$WORLD_SIZE-$RANK-$$"
+[ "$2" = stay ] || exit 0
+while [ ! -e "$1/go" ]; do sleep 0.005; done
+date +%s%N > "$1/ended-$$"
+"""
+
+
+class Bench:
+    def __init__(self, launches):
+        self.launches = launches
+        self.python = sys.executable if self.has_torch(sys.executable) else "/usr/bin/python3"
+        self.torch = self.has_torch(self.python)
+        if not self.torch:
+            print("  SKIPPED peer: torch is not installed", flush=True)
+        self.count = 0
+        self.processes = []
+        self.worker = launches.folder / "worker.sh"
+        self.worker.write_text(WORKER)
+        self.worker.chmod(0o755)
+        self.script = launches.folder / "torch_launcher.py"
+        self.script.write_text(TORCH)
+
+    @staticmethod
+    def has_torch(python):
+        return subprocess.run([python, "-c", "import torch.distributed.launcher.api"], capture_output=True, check=False).returncode == 0
+
+    def notes(self):
+        self.count += 1
+        folder = self.launches.folder / f"notes-{self.count}"
+        folder.mkdir()
+        return folder
+
+    def start(self, argv, home="root"):
+        env = {**self.launches.env, "OVERCAP_HOME": str(self.launches.folder / home)}
+        process = subprocess.Popen([str(word) for word in argv], env=env, cwd=self.launches.folder, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.processes.append(process)
+        return process
+
+    def overcap(self, *flags, home="root"):
+        return self.start([self.launches.binary, "launch", *flags], home)
+
+    def torch_agent(self, low, high, workers, endpoint, notes, restarts=3, interval=5, last=1):
+        return self.start([self.python, self.script, low, high, workers, restarts, endpoint, interval, last, self.worker, notes, "stay"])
+
+    def close(self):
+        for process in self.processes:
+            if process.poll() is None:
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            process.wait(20)
+
+
+def began(notes, world, besides=()):
+    """{pid: nanoseconds} of workers that began in a world of this size."""
+    found = {}
+    for path in notes.glob(f"began-{world}-*"):
+        words = path.read_text().split()
+        if len(words) == 2 and words[0] not in besides:
+            found[words[0]] = int(words[1])
+    return found
+
+
+def until_began(notes, world, count, besides=(), limit=90):
+    measure.wait_until(lambda: len(began(notes, world, besides)) >= count, limit, 0.001)
+    return began(notes, world, besides)
+
+
+def finish(process, notes):
+    """Lets the workers go; milliseconds from the last worker's end to the launcher's."""
+    (notes / "go").touch()
+    process.wait(60)
+    end = time.time_ns()
+    last = max(int(path.read_text()) for path in notes.glob("ended-*"))
+    return (end - last) / 1e6
+
+
+def one_node(bench, kind, notes):
+    if kind == "overcap":
+        return bench.overcap("--nnodes", "1:1", "--nproc-per-node", "4", "--max-restarts", "3", bench.worker, notes, "stay")
+    return bench.torch_agent(1, 1, 4, f"127.0.0.1:{free_ports(1)[0]}", notes)
+
+
+def start_exit_restart(bench, kind):
+    """Start to first instruction of all, kill to all running again, exit after the workers': ms each."""
+    notes, begin = bench.notes(), time.time_ns()
+    process = one_node(bench, kind, notes)
+    first = until_began(notes, 4, 4)
+    start_ms = (max(first.values()) - begin) / 1e6
+    killed = time.time_ns()
+    os.kill(int(next(iter(first))), signal.SIGKILL)
+    again = until_began(notes, 4, 4, besides=first)
+    restart_ms = (max(again.values()) - killed) / 1e6
+    return start_ms, restart_ms, finish(process, notes)
+
+
+def elastic_one_node(setting):
+    rounds, peers = setting.size(7, 2), setting.size(3, 1)
+    with Launches(setting) as launches:
+        bench = Bench(launches)
+        try:
+            ours = [statistics.median(column) for column in zip(*(start_exit_restart(bench, "overcap") for _ in range(rounds)))]
+            theirs = [float("nan")] * 3
+            if bench.torch:
+                theirs = [statistics.median(c) for c in zip(*(start_exit_restart(bench, "torch") for _ in range(peers)))]
+        finally:
+            bench.close()
+    beside = "torch's elastic_launch: {:,.0f} ms"
+    yield Row("elastic: 4 workers on one host, start to first instruction, against torch", theirs[0] / ours[0], "x", 20, 100, True,
+              f"{ours[0]:.1f} ms; " + beside.format(theirs[0]))
+    yield Row("elastic: launcher's exit after its workers'", ours[2], "ms", 50, 10, detail=beside.format(theirs[2]))
+    yield Row("elastic: worker killed to all workers running again", ours[1], "ms", 100, 30, detail=beside.format(theirs[1]))
+
+
+def join_and_loss(bench, etcd, number):
+    """Second agent's start to all in the larger group; then its loss to the first running again: ms and ms."""
+    notes = bench.notes()
+    flags = ["--nnodes", "1:2", "--nproc-per-node", "2", "--grow", "now", "--last-call", "0", "--ttl", "2s", "--rdzv",
+             f"etcd://{etcd.endpoints}/join-{number}", bench.worker, notes, "stay"]
+    first = bench.overcap(*flags, home="first")
+    until_began(notes, 2, 2)
+    begin = time.time_ns()
+    second = bench.overcap(*flags, home="second")
+    joined = until_began(notes, 4, 4)
+    join_ms = (max(joined.values()) - begin) / 1e6
+    before = began(notes, 2)
+    lost = time.time_ns()
+    os.kill(second.pid, signal.SIGKILL)
+    alone = until_began(notes, 2, 2, besides=before)
+    loss_ms = (max(alone.values()) - lost) / 1e6
+    finish(first, notes)
+    return join_ms, loss_ms
+
+
+def torch_join(bench):
+    notes, endpoint = bench.notes(), f"127.0.0.1:{free_ports(1)[0]}"
+    bench.torch_agent(1, 2, 2, endpoint, notes, interval=0.1)
+    until_began(notes, 2, 2)
+    begin = time.time_ns()
+    bench.torch_agent(1, 2, 2, endpoint, notes, interval=0.1)
+    joined = until_began(notes, 4, 4)
+    (notes / "go").touch()
+    return (max(joined.values()) - begin) / 1e6
+
+
+def elastic_two_nodes(setting):
+    with Launches(setting) as launches, Etcd() as etcd:
+        bench = Bench(launches)
+        try:
+            pairs = [join_and_loss(bench, etcd, k) for k in range(setting.size(5, 1))]
+            theirs = torch_join(bench) if bench.torch else float("nan")
+        finally:
+            bench.close()
+    join, loss = (statistics.median(column) for column in zip(*pairs))
+    yield Row("elastic: second agent admitted with --grow now", join, "ms", 500, 100,
+              detail=f"torch's elastic_launch, c10d, polling each 0.1 s: {theirs:,.0f} ms")
+    yield Row("elastic: node lost to survivors running again, beyond the TTL", loss - 2000, "ms", 500, 100,
+              detail=f"{loss:,.0f} ms in all at a TTL of 2 s")
+
+
+def elastic_etcd_leader(setting):
+    """etcd's leader is killed under a running group: how long until the group's lease is renewed again (etcd writes)."""
+    with Launches(setting) as launches, Etcd(3) as etcd:
+        bench = Bench(launches)
+        try:
+            notes = bench.notes()
+            process = bench.overcap("--nnodes", "1:1", "--nproc-per-node", "2", "--max-restarts", "9", "--rdzv",
+                                    f"etcd://{etcd.endpoints}/leader", bench.worker, notes, "stay")
+            first = until_began(notes, 2, 2)
+            begin = time.time_ns()
+            etcd.kill_leader()
+            killed = time.time_ns()
+            os.kill(int(next(iter(first))), signal.SIGKILL)  # a new epoch needs a write
+            again = until_began(notes, 2, 2, besides=first)
+            taken = (max(again.values()) - killed) / 1e9
+            time.sleep(6)
+            quiet = len(began(notes, 2)) == 4
+            finish(process, notes)
+        finally:
+            bench.close()
+    yield Row("elastic: etcd's leader killed (3 members) to the group keeping an epoch again", taken, "s", 3, 1.5,
+              detail=f"workers restarted beside the one that was asked for: {0 if quiet else 'SOME'}; finding the leader took {(killed - begin) / 1e9:.2f} s")
+
+
+def elastic_swarm(setting):
+    count = setting.size(4000, 200)
+    with Launches(setting) as launches, Etcd() as etcd:
+        bench = Bench(launches)
+        try:
+            flags = ["--nnodes", f"{count + 1}:{count + 1}", "--nproc-per-node", "1", "--rdzv", f"etcd://{etcd.endpoints}/swarm", "sleep", "600"]
+            leader = bench.overcap(*flags)
+            log = launches.folder / "root" / "launches" / "latest" / "events.jsonl"
+            measure.wait_until(lambda: log.exists() and "leads" in log.read_text(), 20)
+            hold = setting.size(15, 3)
+            swarm = subprocess.Popen(
+                [str(setting.programs / "elastic_swarm"), str(etcd.client_ports[0]), "swarm", str(count), str(hold + 5),
+                 "command=sleep 600", f"--nnodes={count + 1}:{count + 1}", "--max-restarts=0", "--ttl=5.0s", "--grow=1"],
+                stdout=subprocess.PIPE, text=True)
+            bench.processes.append(swarm)
+            joined = float(swarm.stdout.readline().split()[1])
+            time.sleep(2)
+            before, begin = cpu_seconds(leader.pid), measure.now()
+            time.sleep(hold - 3 if hold > 3 else 1)
+            share = 100 * (cpu_seconds(leader.pid) - before) / (measure.now() - begin)
+            memory = resident_mb(leader.pid)
+        finally:
+            bench.close()
+    yield Row(f"elastic: {count:,} simulated agents, join to final ranks, one etcd", joined, "s", 10, 1)
+    yield Row(f"elastic: leader's memory with {count:,} idle agents", memory, "MB", 200, 50)
+    yield Row(f"elastic: leader's CPU with {count:,} idle agents", share, "%", 10, 2, detail=f"{share:.1f} % of a core")
+
+
+def cpu_seconds(pid):
+    words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mb(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
+
+
+ELASTIC_ROWS = {
+    "elastic-one": elastic_one_node,
+    "elastic-two": elastic_two_nodes,
+    "elastic-etcd": elastic_etcd_leader,
+    "elastic-swarm": elastic_swarm,
+}
