@@ -30,16 +30,23 @@ const std::vector<Action>& PooledScheduler::Pass(int64_t now_s) {
   return actions_;
 }
 
+// Whether a job that was not told to go runs in one of these partitions.
+bool PooledScheduler::AnyRuns(uint64_t partitions) const {
+  for (; partitions != 0; partitions &= partitions - 1) {
+    if (all_run_[static_cast<size_t>(__builtin_ctzll(partitions))] > 0) return true;
+  }
+  return false;
+}
+
 // Whether no line of this tier can get anything, whatever it asks for.
 bool PooledScheduler::NothingLeft(const Tier& tier) const {
   if (nodes_.free_gpus() > 0 || (cpu_jobs_ && nodes_.free_cpus() > 0)) return false;
+  uint64_t victims = 0;
   for (uint64_t left = tier.partitions; left != 0; left &= left - 1) {
     const PartitionRule& rule = PartitionAt(__builtin_ctzll(left));
-    for (uint64_t victims = rule.preempts | rule.preempts_in_lab; victims != 0; victims &= victims - 1) {
-      if (all_run_[static_cast<size_t>(__builtin_ctzll(victims))] > 0) return false;
-    }
+    victims |= rule.preempts | rule.preempts_in_lab;
   }
-  return true;
+  return !AnyRuns(victims);
 }
 
 void PooledScheduler::Walk(Tier* tier, int64_t now_s) {
@@ -207,15 +214,13 @@ PooledScheduler::Verdict PooledScheduler::TryHead(uint32_t at, JobRef ref, int64
   bool fits = known.blocked != version_ && FindPlace(line, job, false, now_s);
   if (!fits && plain_nodes_ && lab_types_[static_cast<size_t>(job.lab)].empty()) known.blocked = version_;
   const bool hold_taken = (hold_partitions_ & Bit(partition)) != 0;
-  const bool asks_others = (rule.preempts | rule.preempts_in_lab) != 0;
+  const bool asks_others = AnyRuns(rule.preempts | rule.preempts_in_lab);
   if (!fits && hold_taken && !asks_others) return Verdict::kStuck;
-  MakeHolds(now_s);
+  if (fits) MakeHolds(now_s);
   if (!MayOvertake(line, ref, need, now_s)) return Verdict::kStuck;
-  if (fits) {
-    if (holds_.empty() || FindPlace(line, job, true, now_s)) {
-      Start(ref, at, now_s);
-      return Verdict::kStarted;
-    }
+  if (fits && (holds_.empty() || FindPlace(line, job, true, now_s))) {
+    Start(ref, at, now_s);
+    return Verdict::kStarted;
   }
   if (asks_others && TryPreempt(at, ref, false, now_s)) return Verdict::kStarted;
   if (!hold_taken) WantHold(ref, partition);

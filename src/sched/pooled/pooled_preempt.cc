@@ -183,19 +183,13 @@ void PooledScheduler::PrunePlan(const Line& line, const Job& job, int64_t now_s,
   }
 }
 
-bool PooledScheduler::TryPreempt(uint32_t at, JobRef ref, bool over_budget, int64_t now_s) {
-  const Line& line = lines_[at];
-  const Job& job = jobs_[ref];
-  const auto partition = static_cast<size_t>(line.partition);
-  Demand::InPartition& known = demands_[static_cast<size_t>(line.demand)].in[partition];
-  // Without labmates who yield, whether there are victims is the same for everybody who asks for the same.
-  const bool same_for_all = !over_budget && PartitionAt(line.partition).preempts_in_lab == 0 && plain_nodes_;
-  if (same_for_all && known.no_victims == pass_) return false;
-  std::vector<JobRef> gone;
-  if (over_budget && !BudgetVictims(line, job, now_s, &gone)) return false;
-  MakeHolds(now_s);
+// Of all types.
+std::optional<PooledScheduler::Plan> PooledScheduler::BestPlan(const Line& line, const Job& job,
+                                                               const std::vector<JobRef>& gone,
+                                                               int64_t now_s) {
   std::optional<Plan> best;
-  for (uint64_t types = known.types; types != 0; types &= types - 1) {
+  uint64_t types = demands_[static_cast<size_t>(line.demand)].in[static_cast<size_t>(line.partition)].types;
+  for (; types != 0; types &= types - 1) {
     const int type = __builtin_ctzll(types);
     const Budget* budget = TypeBudget(job, line.partition, type);
     if (budget != nullptr && !budget->Allows(job.told.need.all_gpus())) continue;
@@ -204,9 +198,29 @@ bool PooledScheduler::TryPreempt(uint32_t at, JobRef ref, bool over_budget, int6
     if (!best || std::pair(plan->victims.size(), plan->loss) < std::pair(best->victims.size(), best->loss))
       best = std::move(plan);
   }
-  if (!best) {
-    if (same_for_all) known.no_victims = pass_;
-    return false;
+  return best;
+}
+
+bool PooledScheduler::TryPreempt(uint32_t at, JobRef ref, bool over_budget, int64_t now_s) {
+  const Line& line = lines_[at];
+  const Job& job = jobs_[ref];
+  const PartitionRule& rule = PartitionAt(line.partition);
+  uint64_t& no_victims =
+      demands_[static_cast<size_t>(line.demand)].in[static_cast<size_t>(line.partition)].no_victims;
+  // Without labmates who yield, whether there are victims is the same for everybody who asks for the same.
+  const bool same_for_all = !over_budget && !AnyRuns(rule.preempts_in_lab) && plain_nodes_ &&
+                            lab_types_[static_cast<size_t>(job.lab)].empty();
+  if (same_for_all && no_victims == pass_) return false;
+  std::vector<JobRef> gone;
+  if (over_budget && !BudgetVictims(line, job, now_s, &gone)) return false;
+  std::optional<Plan> best = BestPlan(line, job, gone, now_s);
+  if (!best && same_for_all) no_victims = pass_;
+  if (!best) return false;
+  if (!wanted_holds_.empty()) {  // what is kept for others is worked out only now that it matters
+    MakeHolds(now_s);
+    if (!MayOvertake(line, ref, job.told.need, now_s)) return false;
+    best = BestPlan(line, job, gone, now_s);
+    if (!best) return false;
   }
   PrunePlan(line, job, now_s, &*best);
   Claim(ref, *best, line.partition, now_s);

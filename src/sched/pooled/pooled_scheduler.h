@@ -165,6 +165,7 @@ class PooledScheduler {
   enum class Verdict { kStarted, kStuck };  // started: or has made its claim
   void Walk(Tier* tier, int64_t now_s);
   Verdict TryHead(uint32_t line, JobRef ref, int64_t now_s);
+  bool AnyRuns(uint64_t partitions) const;
   bool NothingLeft(const Tier& tier) const;
   bool WithinBudgets(const Line& line, JobRef ref, const Need& need);
   bool MayOvertake(const Line& line, JobRef ref, const Need& need, int64_t now_s);
@@ -193,6 +194,8 @@ class PooledScheduler {
   bool BudgetVictims(const Line& line, const Job& job, int64_t now_s, std::vector<JobRef>* victims);
   std::optional<Plan> PlanOn(int type, const Line& line, const Job& job, const std::vector<JobRef>& gone,
                              int64_t now_s);
+  std::optional<Plan> BestPlan(const Line& line, const Job& job, const std::vector<JobRef>& gone,
+                               int64_t now_s);
   Amounts MissingOn(int node, const Need& need, const std::vector<JobRef>& gone) const;
   void PrunePlan(const Line& line, const Job& job, int64_t now_s, Plan* plan) const;
   bool Suffices(const Line& line, const Job& job, const Plan& plan) const;
