@@ -13,6 +13,7 @@ import measure
 from elastic import ELASTIC_ROWS
 from launch import LAUNCH_ROWS
 from rows import ROWS, Setting
+from pooled import SCHED_ROWS
 from slurm import SLURM_ROWS
 from stores import STORE_ROWS
 from workspace import WORKSPACE_ROWS
@@ -97,7 +98,7 @@ def main():
         sys.exit(f"bench: unknown flag '{flags[0]}'; there is --quick")
     build = ROOT / "build" / "release"
     setting = Setting(build / "overcap", build / "bench", "--quick" in flags, os.cpu_count())
-    all_rows = ROWS | LAUNCH_ROWS | ELASTIC_ROWS | SLURM_ROWS | WORKSPACE_ROWS | STORE_ROWS
+    all_rows = ROWS | LAUNCH_ROWS | ELASTIC_ROWS | SLURM_ROWS | WORKSPACE_ROWS | STORE_ROWS | SCHED_ROWS
     chosen = {name: function for name, function in all_rows.items() if not words or any(word in name for word in words)}
     if not chosen:
         sys.exit(f"bench: no row is named so; there are: {' '.join(all_rows)}")

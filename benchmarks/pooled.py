@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of `./bench` about the pooled scheduler. OVERCAP_TRACES names a folder with philly_sia.csv and philly_vc_nodes.csv."""
+import os
+import pathlib
+import random
+import subprocess
+import tempfile
+import time
+
+import measure
+from rows import Row
+
+LABS = 13
+
+
+def simulate(setting, *words):
+    """Seconds and peak memory (MB) of one simulation; fails when it does."""
+    before = time.monotonic()
+    process = subprocess.Popen([setting.overcap, "policy", "simulate", *map(str, words)], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"policy simulate ended with {process.returncode}")
+    return time.monotonic() - before, usage.ru_maxrss / 1000
+
+
+def write_policy(path, labs, nodes, caps, more=""):
+    lines = [f"nodes:\n  n[0001-{nodes:04d}]: {{gpus: a40:8, cpus: 64}}\nlabs:"]
+    lines += [f'  "{lab}": {cap} user-of-{lab}' for lab, cap in zip(labs, caps)]
+    path.write_text("\n".join(lines) + "\n" + more)
+
+
+def write_jobs(path, count, gpus, seed=1):
+    """Jobs of 13 labs with 20 users each that ask for about nine tenths of the pool, in bursts."""
+    chance = random.Random(seed)
+    now, rate = 0.0, gpus * 0.9 / (1.9 * 3600)  # jobs a second
+    with open(path, "w") as file:
+        file.write("submit,run,gpus,lab,user\n")
+        for number in range(count):
+            now += chance.expovariate(rate * (0.5 if number // 1000 % 2 else 2.0))
+            lab = chance.randrange(LABS)
+            file.write(f"{now:.0f},{chance.expovariate(1 / 3600) + 1:.0f},{chance.choice((1, 1, 1, 1, 1, 1, 2, 2, 4, 8))},"
+                       f"lab{lab},u{lab}x{chance.randrange(20)}\n")
+
+
+def philly(setting):
+    folder = os.environ.get("OVERCAP_TRACES")
+    if not folder or not (pathlib.Path(folder) / "philly_sia.csv").exists():
+        print("  SKIPPED: set OVERCAP_TRACES to a folder with philly_sia.csv", flush=True)
+        return
+    vcs = [line.split(",") for line in (pathlib.Path(folder) / "philly_vc_nodes.csv").read_text().split()[2:]]
+    labs = {line[0]: int(line[1]) * 8 for line in vcs if len(line) == 2} | {
+        name: 0 for name in ("925e2b", "51b7ef", "23dbec", "795a4c")}
+    with tempfile.TemporaryDirectory(prefix="ocb-") as place:
+        policy = pathlib.Path(place) / "philly.yaml"
+        write_policy(policy, labs, 352, labs.values(), "partitions:\n  long: {max_time: none}\n  overcap: {max_time: none}\n")
+        taken = measure.medians(setting.size(5, 1), {"it": lambda: simulate(
+            setting, policy, "--trace", pathlib.Path(folder) / "philly_sia.csv", "--scale", 0.2)[0]})["it"]
+    yield Row("`policy simulate`, Philly, 82,247 jobs on 563 GPUs", taken, "s", 5, 1, detail="the whole program")
+
+
+def growth(setting):
+    counts = setting.size((10_000, 100_000, 1_000_000), (1000, 10_000))
+    with tempfile.TemporaryDirectory(prefix="ocb-") as place:
+        policy, found = pathlib.Path(place) / "policy.yaml", []
+        write_policy(policy, [f"lab{i}" for i in range(LABS)], 130, [80] * LABS)
+        for count in counts:
+            jobs = pathlib.Path(place) / f"{count}.csv"
+            write_jobs(jobs, count, 1040)
+            found.append((count, *simulate(setting, policy, "--trace", jobs)))
+    detail = "; ".join(f"{count:,} jobs {taken:.2f} s, {taken / count * 1e6:.1f} µs a job" for count, taken, _ in found)
+    yield Row(f"memory of `policy simulate` with {counts[-1]:,} jobs", found[-1][2], "MB", 1000, 300, detail=detail)
+
+
+SCHED_ROWS = {"sched-philly": philly, "sched-growth": growth}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""policy simulate as its user meets it: the numbers, the page, the comparison, and histories that are wrong."""
+import gzip
+import random
+
+from overcap_rig import Rig, main
+
+POLICY = """
+nodes:
+  a[1-4]: {gpus: a40:8, cpus: 64}
+labs:
+  vision: 16 ann bob
+  nlp: 16 carol
+"""
+
+
+class PolicySimulate(Rig):
+    def setUp(self):
+        super().setUp()
+        self.write("policy.yaml", POLICY, base=self.project)
+
+    def history(self, jobs=300, seed=1):
+        chance, now = random.Random(seed), 0
+        lines = ["submit,run,gpus,lab,user"]
+        for _ in range(jobs):
+            now += chance.randrange(300)
+            lab, user = chance.choice((("vision", "ann"), ("vision", "bob"), ("nlp", "carol")))
+            lines.append(f"{now},{chance.randrange(60, 20000)},{chance.choice((1, 1, 2, 4, 8, 16))},{lab},{user}")
+        return "\n".join(lines) + "\n"
+
+    def simulate(self, text, *flags, name="jobs.csv"):
+        self.write(name, text, base=self.project)
+        return self.run_simulation("--trace", name, *flags)
+
+    def run_simulation(self, *flags):
+        return self.ok("policy", "simulate", "policy.yaml", *flags, cwd=self.project)
+
+    def test_numbers_of_labs_and_users_add_up(self):
+        found = self.simulate(self.history(), "--json").json()
+        self.assertEqual(found["pool_gpus"], 32)
+        self.assertEqual(found["all"]["jobs"], 300)
+        self.assertEqual(sum(lab["jobs"] for lab in found["labs"]), 300)
+        self.assertEqual(sum(user["jobs"] for user in found["users"]), 300)
+        self.assertEqual((found["skipped"], found["never_started"]), (0, 0))
+        self.assertGreater(found["utilisation"], 0.3)
+        self.assertLessEqual(found["utilisation_while_submitting"], 1.0)
+
+    def test_the_same_history_gives_the_same_answer(self):
+        first = self.simulate(self.history(), "--json").out
+        self.assertEqual(first, self.run_simulation("--trace", "jobs.csv", "--json").out)
+
+    def test_against_itself_there_is_no_difference(self):
+        found = self.simulate(self.history(), "--against", "policy.yaml", "--json").json()
+        self.assertEqual([lab["wait_mean_s"] for lab in found["difference"]], [0, 0])
+
+    def test_the_page_needs_no_other_host(self):
+        self.simulate(self.history(), "--html", "report.html")
+        page = (self.project / "report.html").read_text()
+        self.assertIn("<svg", page)
+        self.assertIn("vision", page)
+        self.assertNotIn("http", page)
+        self.assertNotIn("<script", page)
+
+    def test_what_cannot_be_used_is_named_with_its_lines(self):
+        done = self.simulate("submit,run,gpus,lab\n1,5,1,vision\n-2,5,1,vision\n3,5,64,nlp\n4,5,1,art\n", "--json").json()
+        self.assertEqual(done["skipped"], 3)
+        self.assertEqual(sorted(done["notes"]), ["1 job skipped: lab 'art' is not in the policy (line 5)",
+                                                 "1 job skipped: larger than the cluster (line 4)",
+                                                 "1 job skipped: negative submit time (line 3)"])
+
+    def test_a_column_that_is_missing_is_an_error(self):
+        self.write("jobs.csv", "submit,run\n1,2\n", base=self.project)
+        done = self.refused("policy", "simulate", "policy.yaml", "--trace", "jobs.csv", cwd=self.project)
+        self.assertIn("jobs.csv: line 1: no column says the number of GPUs", done.err)
+
+    def test_gzip_is_read_and_a_torn_one_refused(self):
+        plain = self.simulate(self.history(), "--json").json()
+        packed = gzip.compress(self.history().encode())
+        found = self.simulate(packed, "--json", name="jobs.csv.gz").json()
+        self.assertEqual(found["all"], plain["all"])
+        self.write("torn.gz", packed[:-40], base=self.project)
+        self.refused("policy", "simulate", "policy.yaml", "--trace", "torn.gz", cwd=self.project)
+
+
+if __name__ == "__main__":
+    main()
