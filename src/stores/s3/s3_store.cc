@@ -41,7 +41,7 @@ Result<void> S3Store::Put(const std::string& key, std::span<const std::string_vi
   if (const int64_t size = SizeOfPieces(pieces); size > kLargestPut)
     return PutInParts(whole, pieces, size, mode);
   if (mode == PutMode::kReplace || !no_conditions_) {
-    const auto put = PutWhole(whole, pieces, mode);
+    auto put = PutWhole(whole, pieces, mode);
     if (put || !no_conditions_) return put;
   }
   return CreateByClaim(bucket_, whole, [&] { return PutWhole(whole, pieces, PutMode::kReplace); });
