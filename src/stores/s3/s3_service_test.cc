@@ -150,6 +150,24 @@ TEST_F(S3Requests, ACreateThatCameTooLateHasLost) {
   EXPECT_EQ(put.error().message, "'a' is already in store 's3://lab/pre'");
 }
 
+// By claim from then on; a put that may replace stays what it is.
+TEST_F(S3Requests, AServiceWithoutConditionsIsRememberedForCreatesOnly) {
+  std::atomic<int> puts{0};
+  Serve([&](const HttpTestRequest& request, HttpTestPeer& peer) {
+    if (request.method == "PUT" && !request.Header("if-none-match").empty()) return peer.Answer(501, "");
+    if (request.method == "PUT" && request.target == "/lab/pre/denied") {
+      ++puts;
+      return peer.Answer(403, "<Error><Code>AccessDenied</Code></Error>");
+    }
+    if (request.method == "HEAD") return peer.Send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n");
+    peer.Answer(200, "");
+  });
+  const auto store = Open();
+  EXPECT_EQ(store->Put("there", "x", PutMode::kCreate).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(store->Put("denied", "x").error().code, ErrorCode::kDenied);
+  EXPECT_EQ(puts, 1);
+}
+
 TEST_F(S3Requests, WhatCameBackIsComparedWithWhatWasWritten) {
   std::string hash;
   Serve([&](const HttpTestRequest& request, HttpTestPeer& peer) {

@@ -42,7 +42,7 @@ Result<void> S3Store::Put(const std::string& key, std::span<const std::string_vi
     return PutInParts(whole, pieces, size, mode);
   if (mode == PutMode::kReplace || !no_conditions_) {
     auto put = PutWhole(whole, pieces, mode);
-    if (put || !no_conditions_) return put;
+    if (put || mode == PutMode::kReplace || !no_conditions_) return put;
   }
   return CreateByClaim(bucket_, whole, [&] { return PutWhole(whole, pieces, PutMode::kReplace); });
 }
