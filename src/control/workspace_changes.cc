@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t kNamed = 3;
 
-Result<FolderLook> CompareWith(const FoundWorkspace& found, const Repository& repository,
-                               const Digest& tree, std::optional<Digest> next = {}) {
+Result<FolderLook> CompareWith(const FoundWorkspace& found, const Repository& repository, const Digest& tree,
+                               std::optional<Digest> next = {}) {
   CompareRequest request;
   request.tree = tree;
   request.next = next;

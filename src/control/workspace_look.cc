@@ -36,7 +36,8 @@ std::vector<WorkspaceGlance> GlanceAtWorkspaces(const WorkspaceWorld& world, std
       glance.folder = glance.workspace.at;
       glance.problem = found.error().message;
     }
-    if (const auto counted = CountSnapshots(world, &glance); !counted) glance.problem = counted.error().message;
+    if (const auto counted = CountSnapshots(world, &glance); !counted)
+      glance.problem = counted.error().message;
     glances.push_back(std::move(glance));
   }
   return glances;

@@ -110,7 +110,8 @@ Result<NewRepository> NewRepository::Open(const WorkspaceWorld& world, const Rep
   NewRepository made;
   const bool folder_there = !workspace->store.starts_with('/') || PosixFiles().Exists(workspace->store);
   OC_TRY(store, OpenStoreFor(world, workspace->store, wish.may_make));
-  // What all plain workspaces and the code of jobs share is nobody's to take back: a submit may have just opened it.
+  // What all plain workspaces and the code of jobs share is nobody's to take back: a submit may have just
+  // opened it.
   const bool shared_by_all = workspace->store == SharedRepositoryOf(workspace->root);
   if (!folder_there && !shared_by_all) made.made_folder_ = workspace->store;
   const std::shared_ptr<Store> shared(std::move(store));
