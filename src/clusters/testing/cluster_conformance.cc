@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "base/text.h"
 #include "model/job_id.h"
@@ -361,6 +362,10 @@ TEST_P(ClusterConformance, GpusAreGivenToOneJobAtATime) {
   Submit(all);
   const auto started = cluster_->Wait({all.id}, WaitUntil::kStarted, kLong);
   ASSERT_TRUE(started && *started);
+  // Which ones is told by its agent, a moment after the cluster says that it runs.
+  const int64_t deadline = NowUs() + kLong * 1'000'000;
+  while (QueryOne(all.id).gpu_indices.empty() && NowUs() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(static_cast<int>(QueryOne(all.id).gpu_indices.size()), gpus);
   Submit(next);
   Ended(Submit(Spec({"true"})));  // a job without GPUs passes by
