@@ -17,12 +17,12 @@ NodeTable::NodeTable(const Rules& rules) : types_(static_cast<int>(rules.types.s
     most_gpus_ = std::max(most_gpus_, node.gpus);
     nodes_.push_back(node);
   }
-  buckets_.resize(static_cast<size_t>(types_ + 1) * static_cast<size_t>(most_gpus_ + 1));
+  buckets_.resize((static_cast<size_t>(types_) + 1) * (static_cast<size_t>(most_gpus_) + 1));
   for (Bucket& bucket : buckets_) {
     bucket.bits.resize((nodes_.size() + 63) / 64);
     bucket.first = bucket.bits.size();
   }
-  by_type_.resize(static_cast<size_t>(types_ + 1));
+  by_type_.resize(static_cast<size_t>(types_) + 1);
   for (int node = 0; node < size(); ++node) {
     by_type_[static_cast<size_t>((*this)[node].type)].push_back(node);
     Put(node, true);

@@ -27,19 +27,19 @@ class Lister {
   // `folder` is "" or ends with '/'.
   SftpFailure Visit(const std::string& folder) {
     std::vector<SftpEntry> names;
-    const SftpFailure failure = listing_.session.List(PathOf(folder), &names);
+    SftpFailure failure = listing_.session.List(PathOf(folder), &names);
     if (Gone(failure)) return {};
     if (!failure.ok()) return failure;
     std::vector<Found> found;
     for (SftpEntry& entry : names) {
-      if (const SftpFailure failed = Collect(folder, std::move(entry), &found); !failed.ok()) return failed;
+      if (SftpFailure failed = Collect(folder, std::move(entry), &found); !failed.ok()) return failed;
     }
     std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.path < b.path; });
     for (Found& each : found) {
       if (each.odd) {
         ++left_out_;
       } else if (each.path.back() == '/') {
-        if (const SftpFailure failed = Visit(each.path); !failed.ok()) return failed;
+        if (SftpFailure failed = Visit(each.path); !failed.ok()) return failed;
       } else if (page_->objects.size() == limit_) {
         page_->next = page_->objects.back().key;
       } else {
@@ -72,7 +72,7 @@ class Lister {
     SftpAttributes attributes = entry.attributes;
     const bool any = listing_.rule == KeyRule::kAny;
     if ((IsLink(attributes) && (folder.empty() || any)) || !attributes.mode) {
-      const SftpFailure failure = listing_.session.Stat(listing_.folder + path, true, &attributes);
+      SftpFailure failure = listing_.session.Stat(listing_.folder + path, true, &attributes);
       if (failure.link) return failure;
       // Links to folders count directly below a repository's folder only: deeper they could lead in circles.
       const bool folder_link = IsSftpFolder(attributes) && IsLink(entry.attributes);
@@ -130,7 +130,7 @@ SftpFailure VisitSftpTemporaries(
     folders.pop_back();
     std::vector<SftpEntry> names;
     std::string path = listing.folder + folder;
-    const SftpFailure failure = listing.session.List(path.empty() ? "." : path, &names);
+    SftpFailure failure = listing.session.List(path.empty() ? "." : path, &names);
     if (Gone(failure)) continue;
     if (!failure.ok()) return failure;
     for (const SftpEntry& entry : names) {

@@ -103,7 +103,7 @@ SftpFailure SftpStore::MakeFolders(SftpSession& session, const std::string& path
   const std::optional<uint32_t> mode = options_.private_files ? std::optional<uint32_t>(0700) : std::nullopt;
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string made = path.substr(0, slash);
-    const SftpFailure failure = session.MakeFolder(made, mode);
+    SftpFailure failure = session.MakeFolder(made, mode);
     if (failure.link) return failure;
     SftpAttributes there;
     // "There already" is no answer of its own in SFTP.
