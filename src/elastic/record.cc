@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "elastic/record.h"
 
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "base/json_writer.h"
@@ -43,9 +45,10 @@ Result<ElasticRecord> ParseRecord(std::string_view text) {
   OC_TRY_VOID(reader.Check());
   if (ended != nullptr) {
     FieldReader end(*ended, kRecordWhat);
-    record.ended.emplace();
-    end.Read("status", &record.ended->status);
-    end.Read("message", &record.ended->message);
+    ElasticRecord::Ended read;
+    end.Read("status", &read.status);
+    end.Read("message", &read.message);
+    record.ended = std::move(read);
     OC_TRY_VOID(end.Check());
   }
   return record;
