@@ -12,6 +12,7 @@
 namespace overcap {
 namespace {
 
+constexpr int kLateMs = 5, kLateSlices = 100;
 constexpr int kSliceMs = 100;
 constexpr int kTermAfterMs = 2'000;
 constexpr int kKillAfterMs = 10'000;
@@ -48,6 +49,9 @@ Result<void> RunStep(SpawnRequest request, const std::atomic<bool>* stop) {
     if (errno != EINTR) return Fail(ErrnoError(errno, StrCat("cannot wait for '", line, "'")));
   }
   const ProcessEnd end = ProcessEndOf(status);
+  // A terminal's Ctrl-C reaches both: the program may be gone a moment before it is known here.
+  for (int i = 0; stop != nullptr && end.exit_status == 128 + SIGINT && !IsSet(stop) && i < kLateSlices; ++i)
+    poll(nullptr, 0, kLateMs);
   if (IsSet(stop)) return Fail(ErrorCode::kConflict, StrCat("'", line, "' was stopped"));
   if (end.ok()) return {};
   return Fail(ErrorCode::kConflict, StrCat("'", line, "' failed with status ", end.exit_status));

@@ -104,7 +104,7 @@ Result<ColumnMap> ParseColumnMap(std::string_view text) {
     const size_t equals = pair.find('=');
     const std::string field(Trim(std::string_view(pair).substr(0, equals)));
     if (equals == std::string::npos || std::find(known.begin(), known.end(), field) == known.end())
-      return Fail(ErrorCode::kUsage, StrCat("'", ToUtf8(pair), "' does not say which column is what"),
+      return Fail(ErrorCode::kUsage, StrCat(Quoted(pair, 100), " does not say which column is what"),
                   StrCat("write FIELD=COLUMN with one of: ", Join(known, ", ")));
     columns[field] = std::string(Trim(std::string_view(pair).substr(equals + 1)));
   }

@@ -24,8 +24,8 @@ void AddEnded(const Known& job, int64_t ended_us, Trace* trace) {
   row.run_s = static_cast<double>(ended_us - job.started_us) / 1e6;
   row.limit_s = static_cast<double>(job.resources.time_seconds);
   row.gpus = job.resources.gpus, row.nodes = job.resources.nodes;
-  row.cpus = job.resources.gpus == 0 ? std::max(1, job.resources.cpus * job.resources.nodes)
-                                     : job.resources.cpus * job.resources.nodes;
+  const double cpus = static_cast<double>(job.resources.cpus) * job.resources.nodes;
+  row.cpus = job.resources.gpus == 0 ? std::max(cpus, 1.0) : cpus;
   row.lab = job.user, row.user = job.user, row.type = job.resources.gpu_type;
   AddTraceRow(row, job.line, trace);
 }
