@@ -30,7 +30,7 @@ std::set<std::string> LongFlagsIn(std::string_view markdown) {
   for (const std::string& line : Split(markdown, '\n')) {
     if (line.starts_with("```")) in_code = !in_code;
     for (size_t at = line.find("`--"); !in_code && at != std::string::npos; at = line.find("`--", at + 1)) {
-      const size_t end = line.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at + 1);
+      const size_t end = line.find_first_not_of("abcdefghijklmnopqrstuvwxyz-_", at + 1);
       if (end - at > 3) flags.insert(line.substr(at + 1, end - at - 1));
     }
   }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The protocol of elastic launches, checked by spin: the model as it is, and that each safeguard is needed."""
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -18,10 +19,10 @@ class ElasticModel(unittest.TestCase):
             for argv in (["spin", "-a", *defines, str(MODEL)], ["gcc", "-O2", "-w", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c"]):
                 subprocess.run(argv, cwd=folder, check=True, capture_output=True, timeout=120)
             done = subprocess.run(["./pan", "-m200000", "-w22"], cwd=folder, capture_output=True, text=True, timeout=300, check=True)
-        words = done.stdout.replace(",", "").split()
         self.assertNotIn("truncated", done.stdout)
         self.assertNotIn("max search depth too small", done.stdout)
-        return int(words[words.index("errors:") + 1]), float(words[words.index("states") - 1])
+        return (int(re.search(r"errors: (\d+)", done.stdout).group(1)),
+                float(re.search(r"(\S+) states, stored", done.stdout).group(1)))
 
     def test_never_has_two_groups_at_once(self):
         errors, states = self.check()
