@@ -65,9 +65,13 @@ Result<void> ValidRange(std::string_view key, int64_t offset, int64_t limit) {
 }
 
 Result<void> Store::GetInto(const std::string& key, int64_t offset, int64_t limit, std::string* out) const {
-  OC_TRY(bytes, Get(key, offset, limit));
-  *out = std::move(bytes);
-  return {};
+  return GetIntoIf({key}, offset, limit, out);
+}
+
+Result<std::string> Store::Get(const std::string& key, int64_t offset, int64_t limit) const {
+  std::string bytes;
+  OC_TRY_VOID(GetInto(key, offset, limit, &bytes));
+  return bytes;
 }
 
 int64_t PartCount(int64_t size, int64_t part_size) {
@@ -79,11 +83,6 @@ Result<void> ValidPart(std::string_view key, int64_t size, int64_t part_size, in
   if (is_one && static_cast<int64_t>(bytes) == std::min(part_size, size - index * part_size)) return {};
   return Fail(ErrorCode::kUsage, StrCat(bytes, " bytes are not part ", index, " of ", Quoted(key, 200),
                                         ", which has ", size, " in parts of ", part_size));
-}
-
-Result<void> Store::GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
-                              std::string* out) const {
-  return GetInto(object.key, offset, limit, out);
 }
 
 Result<void> Store::SetModified(const std::string& key, int64_t) {

@@ -71,14 +71,11 @@ class Store {
   // old content or all of the new one.
   virtual Result<void> Put(const std::string& key, std::span<const std::string_view> pieces,
                            PutMode mode) = 0;
-  // Bytes [offset, offset + limit); fewer at its end.
-  virtual Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const = 0;
-  // The same into memory that the caller keeps from one to the next; what `out` holds after an error is open.
-  virtual Result<void> GetInto(const std::string& key, int64_t offset, int64_t limit, std::string* out) const;
-  // The same of the object as Stat or List told of it: kConflict when it has been replaced since, where the
-  // store can see it.
+  // Bytes [offset, offset + limit), fewer at its end, into memory that the caller keeps from one to the next;
+  // what `out` holds after an error is open. Of the object as Stat or List told of it: kConflict when it has
+  // been replaced since, where the store can see it. Without a version: of whatever is there.
   virtual Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
-                                 std::string* out) const;
+                                 std::string* out) const = 0;
   virtual Result<StoredObjectInfo> Stat(const std::string& key) const = 0;
   // Keys that begin with `prefix` (which may end in the middle of a name), in byte order, some thousand at
   // once; `next` as the page before said, "" at first. What is put or removed meanwhile may or may not be
@@ -107,7 +104,8 @@ class Store {
 
   // In terms of the above:
   Result<void> Put(const std::string& key, std::string_view bytes, PutMode mode = PutMode::kReplace);
-  Result<std::string> Get(const std::string& key) const { return Get(key, 0, kAll); }
+  Result<void> GetInto(const std::string& key, int64_t offset, int64_t limit, std::string* out) const;
+  Result<std::string> Get(const std::string& key, int64_t offset = 0, int64_t limit = kAll) const;
   // All pages.
   Result<std::vector<StoredObjectInfo>> ListAll(const std::string& prefix) const;
 };

@@ -30,14 +30,14 @@ std::string Lined(const Lines& lines) {
 class KillingStore : public Store {
  public:
   KillingStore(Store* store, int reads) : store_(*store), reads_(reads) {}
-  using Store::Get;
   using Store::Put;
   Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override {
     return store_.Put(key, pieces, mode);
   }
-  Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const override {
-    if (key.starts_with("packs/") && reads_.fetch_sub(1) == 0) raise(SIGKILL);
-    return store_.Get(key, offset, limit);
+  Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
+                         std::string* out) const override {
+    if (object.key.starts_with("packs/") && reads_.fetch_sub(1) == 0) raise(SIGKILL);
+    return store_.GetIntoIf(object, offset, limit, out);
   }
   Result<StoredObjectInfo> Stat(const std::string& key) const override { return store_.Stat(key); }
   Result<StorePage> List(const std::string& prefix, const std::string& next) const override {

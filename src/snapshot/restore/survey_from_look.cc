@@ -93,9 +93,7 @@ class LookJoiner {
   }
 
   void AddExtra(uint32_t folder, uint32_t old) {
-    if (!request_.list_names) {
-      survey_.known_names[folder] = false;
-    } else if (Excluded(old)) {
+    if (!request_.list_names || Excluded(old)) {
       survey_.known_names[folder] = false;
     } else {
       survey_.extras.push_back({folder, old_.Name(old), old_[old].IsFolder()});

@@ -102,19 +102,6 @@ Result<void> AzureStore::Read(const std::string& whole, const std::string& versi
   return {};
 }
 
-Result<std::string> AzureStore::Get(const std::string& key, int64_t offset, int64_t limit) const {
-  std::string bytes;
-  OC_TRY_VOID(GetInto(key, offset, limit, &bytes));
-  return bytes;
-}
-
-Result<void> AzureStore::GetInto(const std::string& key, int64_t offset, int64_t limit,
-                                 std::string* out) const {
-  OC_TRY(whole, WholeKey(key));
-  OC_TRY_VOID(ValidRange(key, offset, limit));
-  return Read(whole, "", offset, limit, out);
-}
-
 Result<void> AzureStore::GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                                    std::string* out) const {
   OC_TRY(whole, WholeKey(object.key));

@@ -25,12 +25,8 @@ class AzureStore : public Store {
   static Result<std::unique_ptr<AzureStore>> Open(const AzureAccess& access, const std::string& prefix,
                                                   const AzureStoreOptions& options = {});
 
-  using Store::Get;
   using Store::Put;
   Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override;
-  Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const override;
-  Result<void> GetInto(const std::string& key, int64_t offset, int64_t limit,
-                       std::string* out) const override;
   Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                          std::string* out) const override;
   Result<StoredObjectInfo> Stat(const std::string& key) const override;

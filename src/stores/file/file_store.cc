@@ -142,11 +142,6 @@ tl::unexpected<Error> FileStore::CannotRead(int error, const std::string& key) c
   return Fail(FileStoreError(error, "read", key, folder_));
 }
 
-Result<void> FileStore::GetInto(const std::string& key, int64_t offset, int64_t limit,
-                                std::string* out) const {
-  return GetIntoIf({key}, offset, limit, out);
-}
-
 Result<void> FileStore::GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                                   std::string* out) const {
   const std::string& key = object.key;
@@ -169,12 +164,6 @@ Result<void> FileStore::GetIntoIf(const StoredObjectInfo& object, int64_t offset
                 "see whether the disk is well ('dmesg'), then try again");
   if (error != 0) return CannotRead(error, key);
   return {};
-}
-
-Result<std::string> FileStore::Get(const std::string& key, int64_t offset, int64_t limit) const {
-  std::string bytes;
-  OC_TRY_VOID(GetInto(key, offset, limit, &bytes));
-  return bytes;
 }
 
 Result<StoredObjectInfo> FileStore::Stat(const std::string& key) const {

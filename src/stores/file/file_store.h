@@ -28,12 +28,8 @@ class FileStore : public Store {
                                                  FilePutHook hook = nullptr);
   static Result<std::unique_ptr<FileStore>> Open(const std::string& folder, FileStoreOptions options);
 
-  using Store::Get;
   using Store::Put;
   Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override;
-  Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const override;
-  Result<void> GetInto(const std::string& key, int64_t offset, int64_t limit,
-                       std::string* out) const override;
   Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                          std::string* out) const override;
   Result<StoredObjectInfo> Stat(const std::string& key) const override;

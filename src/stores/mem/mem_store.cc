@@ -68,12 +68,6 @@ Result<MemStore::Content::Object> MemStore::Find(const std::string& key) const {
   return found->second;
 }
 
-Result<std::string> MemStore::Get(const std::string& key, int64_t offset, int64_t limit) const {
-  std::string bytes;
-  OC_TRY_VOID(GetIntoIf({key}, offset, limit, &bytes));
-  return bytes;
-}
-
 Result<void> MemStore::GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                                  std::string* out) const {
   OC_TRY_VOID(ValidRange(object.key, offset, limit));

@@ -32,10 +32,8 @@ class MemStore : public Store {
   static Result<std::unique_ptr<MemStore>> Named(const std::string& name, bool create,
                                                  KeyRule keys = KeyRule::kPlain);
 
-  using Store::Get;
   using Store::Put;
   Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override;
-  Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const override;
   Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                          std::string* out) const override;
   Result<StoredObjectInfo> Stat(const std::string& key) const override;

@@ -121,18 +121,6 @@ Result<void> S3Store::Read(const std::string& whole, const std::string& version,
   return {};
 }
 
-Result<std::string> S3Store::Get(const std::string& key, int64_t offset, int64_t limit) const {
-  std::string bytes;
-  OC_TRY_VOID(GetInto(key, offset, limit, &bytes));
-  return bytes;
-}
-
-Result<void> S3Store::GetInto(const std::string& key, int64_t offset, int64_t limit, std::string* out) const {
-  OC_TRY(whole, WholeKey(key));
-  OC_TRY_VOID(ValidRange(key, offset, limit));
-  return Read(whole, "", offset, limit, out);
-}
-
 Result<void> S3Store::GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                                 std::string* out) const {
   OC_TRY(whole, WholeKey(object.key));

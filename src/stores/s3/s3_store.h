@@ -24,13 +24,9 @@ class S3Store : public Store {
   static Result<std::unique_ptr<S3Store>> Open(const S3Access& access, const std::string& bucket,
                                                const std::string& prefix, const S3StoreOptions& options = {});
 
-  using Store::Get;
   using Store::Put;
   // kCreate: If-None-Match; where the service does not have it, by claims (docs/adr/0009-create-by-claim.md).
   Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override;
-  Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const override;
-  Result<void> GetInto(const std::string& key, int64_t offset, int64_t limit,
-                       std::string* out) const override;
   Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                          std::string* out) const override;
   Result<StoredObjectInfo> Stat(const std::string& key) const override;

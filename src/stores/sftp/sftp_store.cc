@@ -173,17 +173,6 @@ Result<void> SftpStore::Put(const std::string& key, std::span<const std::string_
   return Fail(Because(failure, "write", key));
 }
 
-Result<std::string> SftpStore::Get(const std::string& key, int64_t offset, int64_t limit) const {
-  std::string bytes;
-  OC_TRY_VOID(GetIntoIf({key}, offset, limit, &bytes));
-  return bytes;
-}
-
-Result<void> SftpStore::GetInto(const std::string& key, int64_t offset, int64_t limit,
-                                std::string* out) const {
-  return GetIntoIf({key}, offset, limit, out);
-}
-
 Result<void> SftpStore::GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                                   std::string* out) const {
   const std::string& key = object.key;

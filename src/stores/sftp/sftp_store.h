@@ -26,12 +26,8 @@ class SftpStore : public Store {
   static Result<std::unique_ptr<SftpStore>> Open(SftpTarget target, const std::string& path,
                                                  const SftpStoreOptions& options);
 
-  using Store::Get;
   using Store::Put;
   Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override;
-  Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const override;
-  Result<void> GetInto(const std::string& key, int64_t offset, int64_t limit,
-                       std::string* out) const override;
   Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                          std::string* out) const override;
   Result<StoredObjectInfo> Stat(const std::string& key) const override;

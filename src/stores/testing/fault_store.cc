@@ -178,14 +178,6 @@ Result<void> FaultStore::Remove(const std::string& key) {
   return Change({StoreOp::kRemove, key}, [&] { return inner_->Remove(key); });
 }
 
-Result<std::string> FaultStore::Get(const std::string& key, int64_t offset, int64_t limit) const {
-  const Fate fate = Begin({StoreOp::kGet, key});
-  if (fate.error) return Fail(*fate.error);
-  Result<std::string> bytes = inner_->Get(key, offset, limit);
-  if (bytes && fate.flip_bit) Flip(&*bytes, *fate.flip_bit);
-  return bytes;
-}
-
 Result<void> FaultStore::GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                                    std::string* out) const {
   const Fate fate = Begin({StoreOp::kGet, object.key});

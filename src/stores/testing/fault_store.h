@@ -82,10 +82,8 @@ class FaultStore : public Store {
   Result<void> FlipStoredBit(const std::string& key, uint64_t bit);
   Result<void> Lose(const std::string& key);
 
-  using Store::Get;
   using Store::Put;
   Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override;
-  Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const override;
   Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                          std::string* out) const override;
   Result<StoredObjectInfo> Stat(const std::string& key) const override;

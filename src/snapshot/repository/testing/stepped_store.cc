@@ -14,8 +14,9 @@ class SteppedStore : public Store {
   Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override {
     return Step<Result<void>>([&] { return inner_->Put(key, pieces, mode); });
   }
-  Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const override {
-    return Step<Result<std::string>>([&] { return inner_->Get(key, offset, limit); });
+  Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
+                         std::string* out) const override {
+    return Step<Result<void>>([&] { return inner_->GetIntoIf(object, offset, limit, out); });
   }
   Result<StoredObjectInfo> Stat(const std::string& key) const override {
     return Step<Result<StoredObjectInfo>>([&] { return inner_->Stat(key); });
