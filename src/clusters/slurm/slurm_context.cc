@@ -61,7 +61,7 @@ std::string SlurmContext::JobFolder(std::string_view id) const {
   return StrCat(settings_.root, "/jobs/", id);
 }
 
-std::vector<std::string> SlurmContext::ToolEnvironment() const {
+std::vector<std::string> SlurmContext::ToolEnvironment(std::string_view program) const {
   const Variables given = Variables::OfThisProcess();
   Variables variables;
   for (const std::string& entry : given.entries()) {
@@ -69,13 +69,13 @@ std::vector<std::string> SlurmContext::ToolEnvironment() const {
     if (!IsUnwantedToolVariable(name))
       variables.Set(name, entry.substr(std::min(name.size() + 1, entry.size())));
   }
-  for (const auto& [name, value] : ToolVariables()) variables.Set(name, value);
+  for (const auto& [name, value] : ToolVariables(program)) variables.Set(name, value);
   return variables.entries();
 }
 
 Result<std::string> SlurmContext::Program(std::string_view name) const {
   const std::string& folder = settings_.scheduler.programs;
-  const std::vector<std::string> environment = ToolEnvironment();
+  const std::vector<std::string> environment = ToolEnvironment(name);
   const std::string path(folder.empty() ? PathOf(environment) : folder);
   auto program = ResolveProgram(name, path, "/");
   if (program) return program;
@@ -98,8 +98,8 @@ Result<ToolAnswer> SlurmContext::Call(std::vector<std::string> argv, std::chrono
   OC_TRY(program, Program(argv[0]));
   SpawnRequest request;
   request.program = std::move(program);
+  request.env = ToolEnvironment(argv[0]);
   request.argv = std::move(argv);
-  request.env = ToolEnvironment();
   return CallProgram(std::move(request), timeout);
 }
 

@@ -40,8 +40,8 @@ class SlurmContext {
                                                         std::chrono::milliseconds timeout);
   // The same, and a status other than 0 is the error that ReadToolFailure() makes of it. Gives its stdout.
   Result<std::string> Ask(const std::vector<std::string>& argv, std::chrono::milliseconds timeout);
-  // The environment in which Slurm's programs run, NAME=VALUE.
-  std::vector<std::string> ToolEnvironment() const;
+  // The environment in which one of Slurm's programs runs, NAME=VALUE.
+  std::vector<std::string> ToolEnvironment(std::string_view program) const;
 
   // The one way to read the controller. Sources: SqueueCommand(), SinfoCommand(), SacctCommand().
   Mirror& mirror();

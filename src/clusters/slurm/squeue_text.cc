@@ -30,7 +30,6 @@ enum Column {
   kCpus,
   kTimeLimit,
   kSubmit,
-  kEligible,
   kStart,
   kEnd,
   kPriority,
@@ -51,11 +50,11 @@ static_assert(kAllColumns == SqueueRow::kColumns);
 
 const RowColumns& Columns() {
   static const RowColumns columns = {
-      {"JobID",         "ArrayJobID", "ArrayTaskID", "UserName",     "Account",      "Partition",
-       "QOS",           "State",      "Reason",      "NumNodes",     "NodeList",     "tres-alloc",
-       "NumCPUs",       "TimeLimit",  "SubmitTime",  "EligibleTime", "StartTime",    "EndTime",
-       "PriorityLong",  "Dependency", "exit_code",   "RestartCnt",   "tres-per-job", "tres-per-node",
-       "tres-per-task", "NumTasks",   "Feature"},
+      {"JobID",      "ArrayJobID", "ArrayTaskID", "UserName",     "Account",       "Partition",
+       "QOS",        "State",      "Reason",      "NumNodes",     "NodeList",      "tres-alloc",
+       "NumCPUs",    "TimeLimit",  "SubmitTime",  "StartTime",    "EndTime",       "PriorityLong",
+       "Dependency", "exit_code",  "RestartCnt",  "tres-per-job", "tres-per-node", "tres-per-task",
+       "NumTasks",   "Feature"},
       {"Name", "Comment"}};
   return columns;
 }
@@ -98,7 +97,6 @@ void TakeGpus(const Fields& fields, int nodes, SlurmTres* tres) {
 void TakeTimes(const Fields& fields, SqueueJob* job) {
   job->time_limit_s = ParseSlurmDuration(fields[kTimeLimit]);
   job->submit_us = ParseSlurmTime(fields[kSubmit]).value_or(0);
-  job->eligible_us = ParseSlurmTime(fields[kEligible]).value_or(0);
   job->start_us = ParseSlurmTime(fields[kStart]).value_or(0);
   job->end_us = ParseSlurmTime(fields[kEnd]).value_or(0);
 }

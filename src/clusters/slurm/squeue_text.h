@@ -29,7 +29,7 @@ struct SqueueJob {
   SlurmTres tres;                       // asked for while it waits, then given
   std::optional<int64_t> time_limit_s;  // kSlurmUnlimited
   // 0: not known. Of a job that waits `start_us` and `end_us` are Slurm's guess, if it made one.
-  int64_t submit_us = 0, eligible_us = 0, start_us = 0, end_us = 0;
+  int64_t submit_us = 0, start_us = 0, end_us = 0;
   int64_t priority = 0;
   std::string features;    // that its nodes must have: "a40|rtx_6000", as its user wrote it
   std::string dependency;  // "afterok:1(unfulfilled),afterany:2(unfulfilled)"
@@ -49,7 +49,7 @@ Result<std::vector<SqueueJob>> ParseSqueue(std::string_view text, std::string_vi
 // text.
 class SqueueRow {
  public:
-  static constexpr size_t kColumns = 29;
+  static constexpr size_t kColumns = 28;
 
   int64_t job_id() const { return job_id_; }
   int64_t array_job_id() const { return array_job_id_; }  // 0: no array

@@ -31,8 +31,11 @@ bool IsBatchVariable(std::string_view name) {
   return among(kBatch) || among(kWanted);
 }
 
-std::vector<std::pair<std::string, std::string>> ToolVariables() {
-  return {{"SLURM_TIME_FORMAT", "%s"}, {"SLURM_BITSTR_LEN", "0"}};
+std::vector<std::pair<std::string, std::string>> ToolVariables(std::string_view program) {
+  std::vector<std::pair<std::string, std::string>> variables = {{"SLURM_TIME_FORMAT", "%s"},
+                                                                {"SLURM_BITSTR_LEN", "0"}};
+  if (program == "squeue") variables.emplace_back("TZ", "UTC0");
+  return variables;
 }
 
 }  // namespace overcap

@@ -18,7 +18,9 @@ bool IsUnwantedToolVariable(std::string_view name);
 // and what says which Slurm it is. The rest travels in the store's private blob.
 bool IsBatchVariable(std::string_view name);
 
-// Those to be set: times in seconds since 1970, lists of array tasks in full.
-std::vector<std::pair<std::string, std::string>> ToolVariables();
+// Those to be set for `program`: times in seconds since 1970, lists of array tasks in full. To make those
+// seconds squeue goes through the rules of its time zone for each time that it prints, a fifth of its work
+// with ten thousand jobs; it takes no time from us and so is told of none.
+std::vector<std::pair<std::string, std::string>> ToolVariables(std::string_view program);
 
 }  // namespace overcap

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clusters/slurm/tool_variables.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 namespace overcap {
@@ -18,6 +19,15 @@ TEST(ToolVariables, WhatSaysWhereToGoStays) {
        {"SLURM_CONF", "SLURM_CLUSTERS", "SBATCH_ACCOUNT", "SBATCH_PARTITION", "PATH", "HOME"}) {
     EXPECT_FALSE(IsUnwantedToolVariable(name)) << name;
   }
+}
+
+TEST(ToolVariables, OnlyTheQueueIsReadWithoutATimeZone) {
+  const auto zone = [](std::string_view program) {
+    const auto variables = ToolVariables(program);
+    return std::count(variables.begin(), variables.end(), std::pair<std::string, std::string>("TZ", "UTC0"));
+  };
+  EXPECT_EQ(zone("squeue"), 1);
+  for (const char* program : {"sacct", "scontrol", "sbatch"}) EXPECT_EQ(zone(program), 0) << program;
 }
 
 }  // namespace
