@@ -166,6 +166,7 @@ void ReadSpec(FieldReader* reader, JobSpec* spec) {
   reader->Read("id", &spec->id);
   reader->Read("cluster", &spec->cluster);
   reader->Read("user", &spec->user);
+  reader->Read("lab", &spec->lab);
   reader->Read("name", &spec->name);
   reader->Read("command", &spec->command);
   reader->Read("snapshot", &spec->snapshot);
@@ -272,6 +273,7 @@ std::string RecordToJson(const JobRecord& record, int64_t now_us) {
   WriteBytes(&out, "id", spec.id);
   TextOrNull(&out, "cluster", spec.cluster);
   TextOrNull(&out, "user", spec.user);
+  TextOrNull(&out, "lab", spec.lab);
   TextOrNull(&out, "name", spec.name);
   WriteOutcome(&out, record);
   WriteStrings(&out, "command", spec.command);

@@ -21,6 +21,7 @@ JobSpec AnySpec() {
   JobSpec spec;
   spec.id = *Bytes();
   spec.cluster = *Bytes();
+  spec.lab = "vision";
   spec.user = *Bytes();
   spec.name = *Bytes();
   spec.command = *rc::gen::container<std::vector<std::string>>(Bytes());
@@ -84,7 +85,7 @@ TEST(JobRecordTest, AQueuedJobHasNullsWhereThereIsNoValueYet) {
   record.dir = "/r/jobs/ann_1_00000000";
   EXPECT_EQ(
       RecordToJson(record, 2'000'000),
-      R"({"id":"ann_1_00000000","cluster":"local","user":"ann","name":null,"state":"queued","reason":null,)"
+      R"({"id":"ann_1_00000000","cluster":"local","user":"ann","lab":null,"name":null,"state":"queued","reason":null,)"
       R"("attempt":0,"exit_status":null,"signal":null,"first_failed_rank":null,"command":["true","a  b"],)"
       R"("gpus":0,"nodes":1,"ranks_per_node":1,"cpus":null,"mem_bytes":null,"time_seconds":null,)"
       R"("gpu_type":null,"array":null,"tasks":null,"first_failed_task":null,"failed_tasks":null,"snapshot":null,"source":null,"workdir":null,)"

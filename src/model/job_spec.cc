@@ -243,6 +243,7 @@ Result<void> ReadArray(FieldReader* reader, ArraySpec* array) {
 void ReadStrings(FieldReader* reader, JobSpec* spec) {
   reader->Read("id", &spec->id);
   reader->Read("user", &spec->user);
+  reader->Read("lab", &spec->lab);
   reader->Read("cluster", &spec->cluster);
   reader->Read("name", &spec->name);
   reader->Read("command", &spec->command);
@@ -302,6 +303,8 @@ std::string SpecToJson(const JobSpec& spec) {
   out.BeginObject();
   WriteUnless(&out, "id", spec.id, standard.id);
   WriteUnless(&out, "user", spec.user, standard.user);
+  WriteUnless(&out, "lab", spec.lab, standard.lab);
+  if (spec.owner.told()) WriteOwner(&out.Key("owner"), spec.owner);
   WriteUnless(&out, "cluster", spec.cluster, standard.cluster);
   WriteUnless(&out, "name", spec.name, standard.name);
   WriteStrings(&out, "command", spec.command);
@@ -342,6 +345,13 @@ Result<JobSpec> SpecFromJson(std::string_view json) {
   reader.Take(ReadArray(&reader, &spec.array));
   if (const Json* placement = reader.Object("placement"))
     reader.Take(ReadPlacement(*placement, &spec.placement));
+  if (const Json* owner = reader.Object("owner")) {
+    auto read = ReadOwner(*owner);
+    if (read)
+      spec.owner = *std::move(read);
+    else
+      reader.Take(Fail(std::move(read).error()));
+  }
   ReadSweep(&reader, &spec.sweep);
   ReadAfter(&reader, &spec.after);
   reader.Read("batch", &spec.batch);

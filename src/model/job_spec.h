@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/job_owner.h"
 
 namespace overcap {
 
@@ -72,6 +73,10 @@ struct Placement {
 struct JobSpec {
   std::string id;
   std::string user;
+  // Whose GPUs it uses, where labs share them: what `placement.account` names or the user's default one; "":
+  // there are no labs. The engine says it, as it says the owner.
+  std::string lab;
+  JobOwner owner;
   std::string cluster;
   std::string name;
   std::vector<std::string> command;  // argv, byte for byte

@@ -29,6 +29,13 @@ JobSpec AnySpec() {
   JobSpec spec;
   spec.id = *Bytes();
   spec.user = *Bytes();
+  spec.lab = *Bytes();
+  if (*rc::gen::arbitrary<bool>()) {
+    spec.owner = {*rc::gen::inRange<int64_t>(0, UINT32_MAX),
+                  *rc::gen::inRange<int64_t>(0, UINT32_MAX),
+                  {*rc::gen::inRange<int64_t>(0, UINT32_MAX), 4},
+                  {{"nofile", *rc::gen::inRange<int64_t>(-1, INT64_MAX), -1}, {"nproc", 7, 9}}};
+  }
   spec.cluster = *Bytes();
   spec.name = *Bytes();
   spec.command = *rc::gen::container<std::vector<std::string>>(Bytes());
@@ -192,6 +199,18 @@ TEST(Sweep, MustFitItsArray) {
   EXPECT_TRUE(ValidateSpec(spec));
   spec.sweep[0].name = "a=b";
   EXPECT_FALSE(ValidateSpec(spec));
+}
+
+TEST(JobSpec, AnOwnerThatIsNoOneIsRefused) {
+  for (const char* owner :
+       {R"({"uid":-1,"gid":0})", R"({"uid":4294967295,"gid":0})", R"({"uid":5})", R"({"uid":"5","gid":5})",
+        R"({"uid":5,"gid":5,"groups":[-1]})", R"({"uid":5,"gid":5,"groups":5})",
+        R"({"uid":5,"gid":5,"limits":{"nofile":7}})", R"({"uid":5,"gid":5,"limits":{"nofile":[1,-2]}})"}) {
+    EXPECT_FALSE(SpecFromJson(std::string(R"({"owner":)") + owner + "}")) << owner;
+  }
+  const auto spec = SpecFromJson(R"({"owner":{"uid":5,"gid":6}})");
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->owner, (JobOwner{5, 6, {}, {}}));
 }
 
 }  // namespace
