@@ -25,6 +25,13 @@ struct Slot {
   std::string boot_id;           // of the machine when it was started
   std::vector<int> retry_tasks;  // arrays: given to it to be run again
   int64_t started_us = 0;
+  std::string partition;  // in which it runs; "": it was started without a policy
+  // It was told to give way: to whom, and when its agent gets TERM.
+  struct Preemption {
+    std::string by;
+    int64_t told_us = 0, stop_us = 0;
+  };
+  std::optional<Preemption> preemption;
   std::optional<ProcessIdentity> agent;  // not known between the journal's record and the start
 };
 

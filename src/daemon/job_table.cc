@@ -28,6 +28,18 @@ void KeepGpus(Job* job, const std::vector<int>& gpus) {
   }
 }
 
+Event PreemptOf(const Job& job, const Slot& slot) {
+  Event event;
+  event.kind = EventKind::kPreempt;
+  event.time_us = slot.preemption->told_us;
+  event.id = job.spec.id;
+  event.attempt = slot.attempt;
+  event.slot = slot.slot;
+  event.by = slot.preemption->by;
+  event.stop_us = slot.preemption->stop_us;
+  return event;
+}
+
 void Append(std::vector<std::pair<int, int>>* to, const std::vector<std::pair<int, int>>& from) {
   to->insert(to->end(), from.begin(), from.end());
 }
@@ -66,6 +78,8 @@ Result<void> JobTable::Apply(const Event& event) {
       job->progress.cancel_requested = true;
       job->ending.reason = event.reason;
       return {};
+    case EventKind::kPreempt:
+      return Preempted(*job, event);
     case EventKind::kSlotEnded:
       return SlotEnded(*job, event);
     case EventKind::kRequeued:
@@ -108,7 +122,8 @@ Result<void> JobTable::Started(Job& job, const Event& event) {
   if (job.ended()) return Misfit(event, "the job has ended");
   if (job.FindSlot(event.attempt, event.slot) != nullptr) return Misfit(event, "the slot is in use already");
   job.slots.push_back({event.attempt, event.slot, event.gpus, event.cpus, event.boot_id, event.retry_tasks,
-                       event.time_us, std::nullopt});
+                       event.time_us, event.partition, std::nullopt, std::nullopt});
+  if (!event.partition.empty()) job.progress.partition = event.partition;
   KeepGpus(&job, event.gpus);
   job.progress.attempt = event.attempt;
   job.progress.next_slot = std::max(job.progress.next_slot, event.slot + 1);
@@ -118,6 +133,16 @@ Result<void> JobTable::Started(Job& job, const Event& event) {
     if (job.array) std::erase(job.array->retry, task);
   }
   SetState(job, JobState::kRunning);
+  return {};
+}
+
+Result<void> JobTable::Preempted(Job& job, const Event& event) {
+  Slot* slot = job.FindSlot(event.attempt, event.slot);
+  if (slot == nullptr) return Misfit(event, "there is no such slot");
+  if (slot->preemption) return {};
+  slot->preemption = {event.by, event.time_us, event.stop_us};
+  ++job.progress.preemptions;
+  job.progress.preempted_by = event.by;
   return {};
 }
 
@@ -133,7 +158,8 @@ Result<void> JobTable::SlotEnded(Job& job, const Event& event) {
   job.array->done.succeeded += event.tasks.succeeded;
   Append(&job.array->done.failed, event.tasks.failed);
   const bool never_ran = event.ending.state == JobState::kQueued;
-  const bool again = never_ran || (job.spec.requeue && event.ending.state == JobState::kLost);
+  const bool preempted = event.ending.state == JobState::kPreempted;
+  const bool again = never_ran || preempted || (job.spec.requeue && event.ending.state == JobState::kLost);
   std::vector<int>* lost = again ? &job.array->retry : &job.array->done.lost;
   lost->insert(lost->end(), event.tasks.lost.begin(), event.tasks.lost.end());
   if (event.ending.state == JobState::kSucceeded) job.array->drained = true;
@@ -223,7 +249,9 @@ std::vector<Event> JobTable::Compact() const {
       started.cpus = slot.cpus;
       started.boot_id = slot.boot_id;
       started.retry_tasks = slot.retry_tasks;
+      started.partition = slot.partition;
       events.push_back(started);
+      if (slot.preemption) events.push_back(PreemptOf(*job, slot));
     }
   }
   return events;

@@ -38,6 +38,7 @@ class JobTable {
  private:
   Result<void> Submitted(const Event& event);
   Result<void> Started(Job& job, const Event& event);
+  Result<void> Preempted(Job& job, const Event& event);
   Result<void> SlotEnded(Job& job, const Event& event);
   void Ended(Job& job, const Event& event);
   void RestoreState(Job& job, const Event& event);

@@ -27,7 +27,7 @@ struct KindRow {
   bool progress = false;
 };
 
-constexpr std::array<KindRow, 12> kKinds = {{
+constexpr std::array<KindRow, 13> kKinds = {{
     {EventKind::kJournal, "journal"},
     {EventKind::kSubmitted, "submitted"},
     {EventKind::kHeld, "held"},
@@ -39,6 +39,7 @@ constexpr std::array<KindRow, 12> kKinds = {{
     {EventKind::kEnded, "ended", false, false, true},
     {EventKind::kRemoved, "removed"},
     {EventKind::kMachine, "machine"},
+    {EventKind::kPreempt, "preempt", true},
     {EventKind::kState, "state", false, false, true, true, true, true},
 }};
 
@@ -81,6 +82,9 @@ void WriteProgress(JsonWriter* out, const JobProgress& progress) {
       .Field("restarts", progress.restarts)
       .Field("losses", progress.losses);
   out->Field("next_slot", progress.next_slot).Field("cancel", progress.cancel_requested);
+  if (progress.preemptions > 0) out->Field("preemptions", progress.preemptions);
+  if (!progress.preempted_by.empty()) out->Field("preempted_by", progress.preempted_by);
+  if (!progress.partition.empty()) out->Field("partition", progress.partition);
   out->Field("started_us", progress.started_us).Field("ended_us", progress.ended_us);
 }
 
@@ -107,6 +111,9 @@ void ReadProgress(const Json& json, JobProgress* progress) {
   progress->losses = json.value("losses", 0);
   progress->next_slot = json.value("next_slot", 0);
   progress->cancel_requested = json.value("cancel", false);
+  progress->preemptions = json.value("preemptions", 0);
+  progress->preempted_by = json.value("preempted_by", "");
+  progress->partition = json.value("partition", "");
   progress->started_us = json.value("started_us", int64_t{0});
   progress->ended_us = json.value("ended_us", int64_t{0});
 }
@@ -123,6 +130,11 @@ Event ReadEvent(const Json& json, const KindRow& row) {
   if (row.allocation) event.cpus = json.at("cpus").get<std::vector<int>>();
   if (row.allocation) event.boot_id = json.value("boot", "");
   if (row.allocation) event.retry_tasks = json.value("retry", std::vector<int>());
+  if (row.allocation) event.partition = json.value("partition", "");
+  if (row.kind == EventKind::kPreempt) {
+    event.by = json.value("by", "");
+    event.stop_us = json.at("stop_us").get<int64_t>();
+  }
   if (row.ending) ReadEnding(json, &event.ending);
   std::string reason = json.value("reason", "");
   if (row.ending) event.ending.reason = reason;
@@ -149,6 +161,8 @@ std::string EventToJson(const Event& event, bool with_id) {
   if (row.allocation) WriteInts(&out, "gpus", event.gpus), WriteInts(&out, "cpus", event.cpus);
   if (!event.boot_id.empty()) out.Field("boot", event.boot_id);
   if (!event.retry_tasks.empty()) WriteInts(&out, "retry", event.retry_tasks);
+  if (row.allocation && !event.partition.empty()) out.Field("partition", event.partition);
+  if (row.kind == EventKind::kPreempt) out.Field("by", event.by).Field("stop_us", event.stop_us);
   if (row.ending) WriteEnding(&out, event.ending);
   if (row.reason && !row.ending && !event.reason.empty()) out.Field("reason", event.reason);
   if (row.tasks) WriteTasks(&out, event.tasks);

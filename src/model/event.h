@@ -20,13 +20,14 @@ enum class EventKind {
   kSubmitted,  // spec
   kHeld,
   kReleased,
-  kStarted,    // attempt, slot, gpus, cpus, boot_id, retry_tasks
+  kStarted,    // attempt, slot, gpus, cpus, boot_id, retry_tasks, partition
   kCancel,     // reason
   kSlotEnded,  // attempt, slot, ending, tasks
   kRequeued,   // reason
   kEnded,      // ending
   kRemoved,
   kMachine,  // machine; no id
+  kPreempt,  // attempt, slot, by, stop_us
   kState,    // after compaction: everything that is not in the spec; gpus: those of the last attempt
 };
 std::string_view EventKindName(EventKind kind);
@@ -46,6 +47,9 @@ struct JobProgress {
   int losses = 0;  // attempts that ended because their agent was killed
   int next_slot = 0;
   bool cancel_requested = false;
+  int preemptions = 0;       // how often a slot of it was told to go
+  std::string preempted_by;  // the last job for whom; "": never
+  std::string partition;     // in which it was started last; "": there was no policy
   int64_t started_us = 0;
   int64_t ended_us = 0;
   bool operator==(const JobProgress&) const = default;
@@ -63,6 +67,9 @@ struct Event {
   std::vector<int> cpus;
   std::string boot_id;           // of the machine when the slot was started
   std::vector<int> retry_tasks;  // arrays: tasks to be run again, before new ones are taken
+  std::string partition;         // kStarted; "": there is no policy
+  std::string by;                // kPreempt: the job that gets the room
+  int64_t stop_us = 0;           // kPreempt: when its agent gets TERM
   Ending ending;                 // kSlotEnded, kEnded, kState (its state is the job's)
   std::string reason;
   TaskResults tasks;

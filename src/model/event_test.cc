@@ -24,7 +24,10 @@ std::vector<Event> OneOfEachKind() {
   submitted.spec.command = {"python", "train.py", ",\"spec\":", "a\nb", "\xff"};
   Event started = Full(EventKind::kStarted);
   started.attempt = 2, started.slot = 1, started.gpus = {0, 3}, started.cpus = {1}, started.retry_tasks = {7},
-  started.boot_id = "b";
+  started.boot_id = "b", started.partition = "overcap";
+  Event preempt = Full(EventKind::kPreempt);
+  preempt.attempt = 2, preempt.slot = 1, preempt.by = "ann_1700000000_00000002",
+  preempt.stop_us = 1'700'000'000'000'009;
   Event cancel = Full(EventKind::kCancel);
   cancel.reason = "no \"more\"";
   Event slot_ended = Full(EventKind::kSlotEnded);
@@ -36,7 +39,7 @@ std::vector<Event> OneOfEachKind() {
   ended.ending = SomeEnding();
   Event state = Full(EventKind::kState);
   state.ending = SomeEnding(), state.reason = "killed";
-  state.progress = {2, 1, 1, 4, true, 77, 99}, state.gpus = {1, 3};
+  state.progress = {2, 1, 1, 4, true, 3, "bob_1", "short", 77, 99}, state.gpus = {1, 3};
   Event machine;
   machine.kind = EventKind::kMachine;
   machine.machine = {"host", 4, 1 << 30, {{0, "a40", "", 5}}, true};
@@ -47,6 +50,7 @@ std::vector<Event> OneOfEachKind() {
           started,
           cancel,
           slot_ended,
+          preempt,
           requeued,
           ended,
           Full(EventKind::kRemoved),

@@ -47,6 +47,11 @@ double FairShare::At(const Use& use, double decay, int64_t now_s) {
 }
 
 void FairShare::Add(Use* use, double decay, double gpus, int64_t now_s) {
+  if (now_s < use->at_s) {  // told late, by who adopts what runs already
+    use->amount += gpus * static_cast<double>(use->at_s - now_s);
+    use->gpus += gpus;
+    return;
+  }
   use->amount = At(*use, decay, now_s);
   use->at_s = now_s;
   use->gpus += gpus;
@@ -55,6 +60,18 @@ void FairShare::Add(Use* use, double decay, double gpus, int64_t now_s) {
 void FairShare::Change(int account, double gpus, int64_t now_s) {
   Add(&accounts_[static_cast<size_t>(account)], user_decay_, gpus, now_s);
   Add(&labs_[static_cast<size_t>(lab_of_[static_cast<size_t>(account)])], lab_decay_, gpus, now_s);
+}
+
+void FairShare::AddAmount(Use* use, double decay, double amount, int64_t at_s) {
+  if (at_s > use->at_s) Add(use, decay, 0, at_s);
+  use->amount += amount * std::exp(-decay * static_cast<double>(use->at_s - at_s));
+}
+
+void FairShare::AddUse(int account, double gpu_seconds, int64_t at_s) {
+  AddAmount(&accounts_[static_cast<size_t>(account)], user_decay_, gpu_seconds, at_s);
+  AddAmount(&labs_[static_cast<size_t>(lab_of_[static_cast<size_t>(account)])], lab_decay_, gpu_seconds,
+            at_s);
+  refreshed_s_ = -kForever;
 }
 
 double FairShare::UsedBy(int account, int64_t now_s) const {

@@ -18,6 +18,8 @@ class FairShare {
   int AddAccount(int lab);
   // From now on the account has `gpus` more (or fewer): a job's GPUs times the charge of its partition.
   void Change(int account, double gpus, int64_t now_s);
+  // What was used before anybody counted: GPU-seconds, as of `at_s`.
+  void AddUse(int account, double gpu_seconds, int64_t at_s);
   // The part of a job's score that follows from use, as of the last Refresh(); 0 to lab + user weight.
   double Of(int account) const { return scores_[static_cast<size_t>(account)]; }
   // Looks at the use anew, at most once in `kPeriodS`. True: scores have changed.
@@ -35,6 +37,7 @@ class FairShare {
   };
   static double At(const Use& use, double decay, int64_t now_s);
   static void Add(Use* use, double decay, double gpus, int64_t now_s);
+  static void AddAmount(Use* use, double decay, double amount, int64_t at_s);
 
   ShareWeights weights_;
   double lab_decay_, user_decay_;  // per second

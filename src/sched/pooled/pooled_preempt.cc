@@ -227,21 +227,29 @@ bool PooledScheduler::TryPreempt(uint32_t at, JobRef ref, bool over_budget, int6
   return true;
 }
 
+void PooledScheduler::TellToGo(Job* victim) {
+  const size_t partitions = rules_.partitions.size();
+  const Need& gives = victim->told.need;
+  victim->state = State::kLeaving;
+  --all_run_[static_cast<size_t>(victim->partition)];
+  Charge(*victim, 1, &Budget::leaving);
+  for (const GpuShare& share : victim->shares) {
+    Amounts& leaving = uses_[static_cast<size_t>(share.node)].leaving;
+    leaving[0] += gives.gpus, leaving[1] += gives.cpus, leaving[2] += gives.mem_mb;
+    run_gpus_[static_cast<size_t>(share.node) * partitions + static_cast<size_t>(victim->partition)] -=
+        gives.gpus;
+  }
+}
+
+void PooledScheduler::IsLeaving(JobRef job) {
+  if (jobs_[job].state == State::kRunning) TellToGo(&jobs_[job]);
+}
+
 // Tells the victims to go, takes what is free of the job's nodes already and notes what it is owed.
 void PooledScheduler::Claim(JobRef ref, const Plan& plan, int partition, int64_t now_s) {
-  const size_t partitions = rules_.partitions.size();
   for (const JobRef one : plan.victims) {
     Job& victim = jobs_[one];
-    const Need& gives = victim.told.need;
-    victim.state = State::kLeaving;
-    --all_run_[static_cast<size_t>(victim.partition)];
-    Charge(victim, 1, &Budget::leaving);
-    for (const GpuShare& share : victim.shares) {
-      Amounts& leaving = uses_[static_cast<size_t>(share.node)].leaving;
-      leaving[0] += gives.gpus, leaving[1] += gives.cpus, leaving[2] += gives.mem_mb;
-      run_gpus_[static_cast<size_t>(share.node) * partitions + static_cast<size_t>(victim.partition)] -=
-          gives.gpus;
-    }
+    TellToGo(&victim);
     actions_.push_back({Action::Kind::kPreempt, one, victim.told.key, victim.partition, {}, ref});
   }
   TakeOutOfLines(ref);

@@ -63,7 +63,7 @@ uint32_t PooledScheduler::NewBudget(int limit, Unit unit) {
 int PooledScheduler::AddAccount(const AccountRule& rule) {
   const int account = shares_.AddAccount(rule.lab);
   const auto user = static_cast<size_t>(rule.user);
-  accounts_.push_back({rule.lab, rule.user, static_cast<uint32_t>(budgets_.size())});
+  accounts_.push_back({rule.lab, rule.user, static_cast<uint32_t>(budgets_.size()), rule.partitions});
   const auto add = [&](int limit, Unit unit) { budgets_[NewBudget(limit, unit)].account = account; };
   add(rule.limits.gpus, Unit::kGpus), add(rule.limits.cpus, Unit::kCpus), add(rule.limits.jobs, Unit::kJobs);
   for (size_t partition = 0; partition < rules_.partitions.size(); ++partition) {
@@ -133,9 +133,13 @@ uint64_t PooledScheduler::Allowed(const PoolJob& job, int demand, Refusal* why) 
   for (size_t i = 0; i < rules_.partitions.size(); ++i) {
     const auto partition = static_cast<int>(i);
     const PartitionRule& rule = rules_.partitions[i];
-    if ((job.partitions & Bit(partition)) == 0 || !MayUse(rule, account.lab) ||
+    if ((job.partitions & account.partitions & Bit(partition)) == 0 || !MayUse(rule, account.lab) ||
         LimitIn(rule, job.limit_s) == 0)
       continue;
+    if (job.need.all_gpus() > rule.gpus_per_job || job.need.nodes > rule.nodes_per_job) {
+      *why = std::max(*why, Refusal::kOverLimit);
+      continue;
+    }
     uint64_t types = demands_[static_cast<size_t>(demand)].in[i].types;
     if (types == 0) {
       *why = std::max(*why, Refusal::kTooLarge);
@@ -210,6 +214,10 @@ void PooledScheduler::Requeue(JobRef ref, int64_t now_s) {
   PutInLines(ref);
 }
 
+void PooledScheduler::AddUse(int account, double gpu_seconds, int64_t at_s) {
+  shares_.AddUse(account, gpu_seconds, at_s);
+}
+
 void PooledScheduler::Checkpointed(JobRef ref, int64_t at_s) {
   jobs_[ref].checkpoint_s = std::max(jobs_[ref].checkpoint_s, at_s);
 }
@@ -223,8 +231,9 @@ bool PooledScheduler::Older(JobRef a, JobRef b) const {
 
 uint32_t PooledScheduler::LineOf(int partition, const Job& job) {
   const int64_t limit_s = RoundedLimit(LimitIn(PartitionAt(partition), job.told.limit_s));
-  const auto [found, is_new] = line_index_.try_emplace({partition, job.told.account, job.demand, limit_s},
-                                                       static_cast<uint32_t>(lines_.size()));
+  const auto [found, is_new] =
+      line_index_.try_emplace({partition, job.told.account, job.demand, limit_s, job.told.boost},
+                              static_cast<uint32_t>(lines_.size()));
   if (is_new) {
     Line line;
     line.partition = partition, line.account = job.told.account, line.demand = job.demand,

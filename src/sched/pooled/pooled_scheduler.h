@@ -57,6 +57,10 @@ class PooledScheduler {
   // Its run was stopped: it is queued again at its old place.
   void Requeue(JobRef job, int64_t now_s);
   void Checkpointed(JobRef job, int64_t at_s);
+  // A job that runs was told to go before this scheduler was there; nobody has claimed what it gives back.
+  void IsLeaving(JobRef job);
+  // What an account has used before: GPU-seconds, as of `at_s`.
+  void AddUse(int account, double gpu_seconds, int64_t at_s);
   void SetNodeUp(int node, bool up);
 
   // What is to be done now. The scheduler counts it as done.
@@ -201,6 +205,7 @@ class PooledScheduler {
   bool Suffices(const Line& line, const Job& job, const Plan& plan) const;
   bool IsCandidate(const Job& victim, int partition, int lab, int64_t now_s);
   Candidate CandidateOf(JobRef ref, int64_t now_s) const;
+  void TellToGo(Job* victim);
   void Claim(JobRef ref, const Plan& plan, int partition, int64_t now_s);
 
   const PartitionRule& PartitionAt(int partition) const {
@@ -218,7 +223,7 @@ class PooledScheduler {
   std::vector<Demand> demands_;
   std::map<std::tuple<int, int, int, int64_t, uint64_t>, int> demand_index_;
   std::vector<Line> lines_;
-  std::map<std::tuple<int, int, int, int64_t>, uint32_t> line_index_;
+  std::map<std::tuple<int, int, int, int64_t, double>, uint32_t> line_index_;
   std::vector<char> line_dirty_;
   std::vector<Tier> tiers_;
   std::vector<size_t> tier_of_;  // by partition
@@ -228,6 +233,7 @@ class PooledScheduler {
   struct Account {
     int lab = 0, user = 0;
     uint32_t limits = 0;  // its first budget: GPUs, CPUs, jobs
+    uint64_t partitions = 0;
   };
   std::vector<Account> accounts_;
   std::vector<std::vector<Check>> checks_;          // by account and partition

@@ -51,16 +51,20 @@ struct UserLimits {
 
 // A user in a lab.
 struct AccountRule {
-  int lab = 0, user = 0;   // users: any numbers from 0 on, the same in every lab
-  UserLimits limits = {};  // in partitions that count in full
+  int lab = 0, user = 0;               // users: any numbers from 0 on, the same in every lab
+  UserLimits limits = {};              // in partitions that count in full
+  uint64_t partitions = ~uint64_t{0};  // that the user may use with this lab, as far as users are concerned
 };
 
 struct PartitionRule {
   std::string name = {};
-  int priority = 0;              // higher goes first, whatever the shares say
-  int64_t max_time_s = 0;        // 0: none
-  int64_t default_time_s = 0;    // of jobs that name none; 0: the maximum
-  UserLimits per_user = {};      // over all labs
+  int priority = 0;            // higher goes first, whatever the shares say
+  int64_t max_time_s = 0;      // 0: none
+  int64_t default_time_s = 0;  // of jobs that name none; 0: the maximum
+  UserLimits per_user = {};    // over all labs
+  int gpus_per_job = kNoLimit, nodes_per_job = kNoLimit;
+  int cpus_per_gpu = 0;          // of jobs that ask for none; 0: that of the node
+  int64_t mem_mb_per_gpu = 0;    // the same; 0: none
   bool counts = true;            // against the lab's caps
   bool yields = false;           // counts, but users' limits inside the lab do not hold
   double charge = 1;             // of a GPU second in the fair share

@@ -11,6 +11,7 @@
 namespace overcap::pooled {
 namespace {
 
+constexpr int64_t kMegabyte = 1 << 20;
 constexpr int64_t kPlenty = int64_t{1} << 40;  // megabytes of a node whose memory is not shared out
 
 UserLimits LimitsFrom(const PolicyUserLimits& limits) {
@@ -134,6 +135,10 @@ PartitionRule PartitionOf(const Policy& policy, const PolicyPartition& partition
   rule.max_time_s = partition.max_time_s;
   rule.default_time_s = partition.default_time_s;
   rule.per_user = LimitsFrom(partition.per_user);
+  rule.gpus_per_job = partition.gpus_per_job.value_or(kNoLimit);
+  rule.nodes_per_job = partition.nodes_per_job.value_or(kNoLimit);
+  rule.cpus_per_gpu = partition.cpus_per_gpu;
+  rule.mem_mb_per_gpu = (partition.mem_per_gpu + kMegabyte - 1) / kMegabyte;
   rule.counts = partition.counts != CapRule::kFree;
   rule.yields = partition.counts == CapRule::kYields;
   rule.charge = partition.charge;
@@ -184,7 +189,12 @@ uint64_t TypesOf(const Rules& rules, std::string_view expression) {
 }
 
 AccountRule AccountOf(const Policy& policy, int lab, std::string_view name, int user) {
-  return {lab, user, LimitsFrom(LimitsOf(policy.labs[static_cast<size_t>(lab)], name))};
+  const PolicyLab& of = policy.labs[static_cast<size_t>(lab)];
+  AccountRule rule{lab, user, LimitsFrom(LimitsOf(of, name)), 0};
+  for (size_t i = 0; i < policy.partitions.size(); ++i) {
+    if (overcap::MayUse(policy.partitions[i], of.name, name)) rule.partitions |= Bit(static_cast<int>(i));
+  }
+  return rule;
 }
 
 }  // namespace overcap::pooled

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of a pooled cluster. Jobs of one partition, account, demand and (rounded) time limit stand in one
-// line, oldest first: if the first of a line cannot start none of it can, and the order of jobs is the order
-// of lines by their first ones. So a pass costs by the number of different lines, not of jobs.
+// The queue of a pooled cluster. Jobs of one partition, account, demand, boost and (rounded) time limit stand
+// in one line, oldest first: if the first of a line cannot start none of it can, and the order of jobs is the
+// order of lines by their first ones. So a pass costs by the number of different lines, not of jobs.
 #pragma once
 
 #include <cstdint>
