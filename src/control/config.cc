@@ -43,10 +43,12 @@ std::string FindUpwards(std::string folder) {
 Result<std::string> ReadAll(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return Fail(ErrnoError(errno, StrCat("cannot read '", path, "'")));
-  std::string text(kMaxBytes + 1, '\0');
+  std::string text;
   size_t size = 0;
   ssize_t got = 1;
-  while (got > 0 && size < text.size()) {
+  while (got > 0 && size <= kMaxBytes) {
+    // A whole mebibyte made ready would take as long as all the rest of reading.
+    if (size == text.size()) text.resize(std::min(kMaxBytes + 1, 2 * size + 4096));
     got = read(file, text.data() + size, text.size() - size);
     if (got > 0) size += static_cast<size_t>(got);
     if (got < 0 && errno == EINTR) got = 1;

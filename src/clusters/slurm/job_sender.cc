@@ -89,8 +89,8 @@ Result<SlurmHandle> JobSender::SendNew(const JobSpec& spec, const SbatchPlan& pl
   const auto reply = line ? ParseSubmitReply(*line) : Fail(line.error());
   // Slurm has it: how its program ends does not matter any more.
   if (!reply) return AfterFailure(spec, FailureOf(run.get(), reply.error(), named), folder);
+  last_run_ = std::move(run);
   OC_TRY(handle, Keep(reply->job_id, folder));
-  (void)run->Finish();
   if (!durable) return Fail(ErrorCode::kUnavailable, durable.error().message, durable.error().hint);
   return handle;
 }

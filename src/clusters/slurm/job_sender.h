@@ -45,6 +45,7 @@ class JobSender {
   std::vector<std::string> expected_;  // the command of expected_run_
   int64_t expected_us_ = 0;            // monotonic: when that began
   std::unique_ptr<ToolRun> expected_run_;
+  std::unique_ptr<ToolRun> last_run_;  // its job is taken: it may end while others do more
 };
 
 }  // namespace overcap
