@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "clusters/fake/fake_cluster.h"
 #include "clusters/local/local_cluster.h"
+#include "clusters/local/system_engine.h"
 #include "clusters/slurm/slurm_cluster.h"
 #include "clusters/slurm/slurm_traits.h"
 
@@ -18,11 +19,18 @@ struct Driver {
 };
 
 // Every driver, and the only place that names them.
-constexpr std::array<Driver, 3> kDrivers = {{
+constexpr std::array<Driver, 4> kDrivers = {{
     {{.name = "local"},
      [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {
-       return std::make_unique<LocalCluster>(
-           LocalCluster::Options{settings.name, settings.root, settings.binary, settings.machine});
+       return std::make_unique<LocalCluster>(LocalCluster::Options{.name = settings.name,
+                                                                   .root = settings.root,
+                                                                   .binary = settings.binary,
+                                                                   .machine = settings.machine});
+     }},
+    {kSystemTraits,
+     [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {
+       return std::make_unique<LocalCluster>(LocalCluster::Options{
+           .name = settings.name, .root = settings.root, .socket = SystemSocket(), .system = true});
      }},
     {kSlurmTraits,
      [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {

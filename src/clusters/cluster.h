@@ -53,6 +53,7 @@ enum class ListDetail {
 struct JobFilter {
   std::vector<JobState> states = {};  // empty: all
   std::string user = {};              // empty: everybody
+  bool own = false;                   // only those of whoever asks
   int64_t since_us = 0;               // submitted or ended after
   bool all = false;                   // also what ended long ago
   ListDetail detail = ListDetail::kFull;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -19,12 +20,16 @@ struct DriverTraits {
   bool scheduler = false;
   // A cluster of the driver's name is there by itself where this program is on PATH; "": never.
   std::string_view program = {};
+  // Or where this socket is, which `machine_variable` may name instead.
+  std::string_view socket = {};
   // What says that this machine belongs to such a cluster: the variable is set, or one of the files is there.
   std::string_view machine_variable = {};
   std::array<std::string_view, 2> machine_files = {};
   std::string_view job_variable = {};  // set inside of the cluster's jobs
   // What its scheduler must be told to follow a policy; nullptr: it cannot be told.
   Result<PolicyRendering> (*render_policy)(const Policy& policy) = nullptr;
+  // Where this user's jobs and store stand on such a cluster; nullptr: where the configuration says.
+  Result<std::string> (*find_root)() = nullptr;
 };
 
 }  // namespace overcap

@@ -79,7 +79,7 @@ Finding OfCgroups() {
 }
 
 Finding OfEngine(const std::string& root) {
-  const auto status = GetEngineStatus(root);
+  const auto status = GetEngineStatus(EngineSocket(root, false));
   if (status) {
     const bool other = status->version != OVERCAP_VERSION;
     return {

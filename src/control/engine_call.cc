@@ -10,8 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "clusters/all_clusters.h"
 #include "net/frame.h"
 #include "net/unix_socket.h"
+#include "sys/variables.h"
 
 namespace overcap {
 namespace {
@@ -21,8 +23,8 @@ using Json = nlohmann::json;
 
 constexpr std::chrono::milliseconds kPatience{5000};
 
-Result<Fd> ConnectEngine(const std::string& root) {
-  auto connection = ConnectUnix(root + "/daemon.sock", kPatience);
+Result<Fd> ConnectEngine(const std::string& socket) {
+  auto connection = ConnectUnix(socket, kPatience);
   if (connection) return connection;
   const ErrorCode code = connection.error().code;
   if (code == ErrorCode::kNotFound || code == ErrorCode::kUnavailable) {
@@ -71,8 +73,19 @@ EngineStatus ReadStatus(const Json& reply) {
 
 }  // namespace
 
-Result<EngineStatus> GetEngineStatus(const std::string& root) {
-  OC_TRY(connection, ConnectEngine(root));
+std::string EngineSocket(const std::string& root, bool system) {
+  if (!system) return root + "/daemon.sock";
+  for (const std::string& name : ClusterDrivers()) {
+    const DriverTraits* driver = FindDriver(name);
+    if (driver->socket.empty()) continue;
+    const std::string named(Variables::OfThisProcess().Get(driver->machine_variable));
+    return named.empty() ? std::string(driver->socket) : named;
+  }
+  return {};
+}
+
+Result<EngineStatus> GetEngineStatus(const std::string& socket) {
+  OC_TRY(connection, ConnectEngine(socket));
   OC_TRY(reply, Ask(connection, "status"));
   try {
     return ReadStatus(reply);
@@ -82,8 +95,8 @@ Result<EngineStatus> GetEngineStatus(const std::string& root) {
   }
 }
 
-Result<void> StopEngine(const std::string& root, int patience_seconds) {
-  OC_TRY(connection, ConnectEngine(root));
+Result<void> StopEngine(const std::string& socket, int patience_seconds) {
+  OC_TRY(connection, ConnectEngine(socket));
   const Fd process = ProcessBehind(connection);
   try {
     OC_TRY(reply, Ask(connection, "stop"));

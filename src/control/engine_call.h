@@ -22,11 +22,14 @@ struct EngineStatus {
   std::string json;  // all that the engine said
 };
 
+// Where it listens: of the engine of `root`, or with `system` of the one that all users of the machine share.
+std::string EngineSocket(const std::string& root, bool system);
+
 // kNotFound when none runs; kUnavailable when one does not answer within 5 seconds.
-Result<EngineStatus> GetEngineStatus(const std::string& root);
+Result<EngineStatus> GetEngineStatus(const std::string& socket);
 
 // The engine ends after its reply; running jobs go on. Returns once its process is gone;
 // kUnavailable when it is still there after `patience_seconds`. kNotFound when none runs.
-Result<void> StopEngine(const std::string& root, int patience_seconds);
+Result<void> StopEngine(const std::string& socket, int patience_seconds);
 
 }  // namespace overcap

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kMinAgeUs = 3600LL * 1'000'000;
 
 Result<std::vector<EndedJob>> EndedJobs(Cluster& cluster) {
-  OC_TRY(records, cluster.List({.all = true}));
+  OC_TRY(records, cluster.List({.own = true, .all = true}));
   std::vector<EndedJob> ended;
   for (const JobRecord& record : records) {
     if (IsFinal(record.state)) ended.push_back({record.spec.id, record.ended_us, FolderBytes(record.dir)});
@@ -42,7 +42,7 @@ std::vector<JobSpec> SpecsIn(const std::string& jobs_folder) {
 Result<CollectReport> CollectStore(Cluster& cluster, const std::string& store_folder,
                                    const std::string& jobs_folder, const Clock& clock) {
   OC_TRY(store, SnapshotStore::Open(store_folder, {.clock = &clock}));
-  OC_TRY(records, cluster.List({.all = true, .detail = ListDetail::kStored}));
+  OC_TRY(records, cluster.List({.own = true, .all = true, .detail = ListDetail::kStored}));
   std::vector<std::string> trees, blobs;
   const auto keep = [&](const JobSpec& spec) {
     if (!spec.snapshot.empty()) trees.push_back(spec.snapshot);

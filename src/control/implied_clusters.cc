@@ -26,10 +26,16 @@ bool MachineBelongs(const DriverTraits& driver, const Variables& variables) {
   });
 }
 
+bool IsAtHand(const DriverTraits& driver, const Variables& variables) {
+  if (!driver.program.empty()) return ResolveProgram(driver.program, variables.Get("PATH"), "/").has_value();
+  const std::string named(variables.Get(driver.machine_variable));
+  return access(named.empty() ? std::string(driver.socket).c_str() : named.c_str(), F_OK) == 0;
+}
+
 void Add(const DriverTraits& driver, const Variables& variables, Config* config) {
   const std::string name(driver.name);
   const bool absent = ClustersOf(driver.name, *config).empty() && !config->clusters.contains(name);
-  if (absent && ResolveProgram(driver.program, variables.Get("PATH"), "/")) {
+  if (absent && IsAtHand(driver, variables)) {
     ClusterConfig& cluster = config->clusters[name];
     cluster.driver = name;
     cluster.implied = true;
@@ -46,7 +52,7 @@ void AddImpliedClusters(const Variables& variables, Config* config) {
   if (variables.entries().empty()) return;
   for (const std::string& name : ClusterDrivers()) {
     const DriverTraits* driver = FindDriver(name);
-    if (!driver->program.empty()) Add(*driver, variables, config);
+    if (!driver->program.empty() || !driver->socket.empty()) Add(*driver, variables, config);
   }
 }
 

@@ -38,7 +38,10 @@ Result<SchedulerSettings> SchedulerOf(const std::string& cluster, const ClusterC
 
 Result<std::string> ClusterRoot(const std::string& name, const Config& config, const std::string& root) {
   const auto found = config.clusters.find(name);
-  if (found == config.clusters.end() || found->second.folder.empty()) return root;
+  if (found == config.clusters.end()) return root;
+  const DriverTraits* driver = FindDriver(found->second.driver);
+  if (driver != nullptr && driver->find_root != nullptr) return driver->find_root();
+  if (found->second.folder.empty()) return root;
   return FolderOf(name, "folder", found->second.folder, config);
 }
 

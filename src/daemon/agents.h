@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/job_owner.h"
 #include "sys/proc_table.h"
 
 namespace overcap {
@@ -20,6 +21,16 @@ struct AgentStart {
   std::vector<int> gpus;
   std::vector<int> cpus;
   std::vector<int> retry_tasks;
+  JobOwner owner;     // told: it runs as this user, and the claim is made by the process that becomes it
+  std::string area;   // of the owner (docs/formats/system-engine.md)
+  std::string claim;  // the slot's claim, a file of the engine's
+};
+
+// Something on the side in the folders of an owner.
+struct SideWork {
+  std::string folder;  // the store, or the trash
+  JobOwner owner;      // not told: the engine's own user
+  std::string area;
 };
 
 // Which slot of which job an agent serves; what Watch() gives back.
@@ -46,12 +57,13 @@ class Agents {
     std::string job_id;
     int attempt = 0;
     int slot = 0;
+    int64_t uid = -1;  // whose processes alone are killed; -1: anybody's
   };
   virtual int KillStrays(const SlotName& slot) = 0;
   // Has, in the background, a copy of this code made for the attempt after this one. Only a matter of speed.
-  virtual void PrepareSpare(const std::string& store_dir, const std::string& snapshot) = 0;
+  virtual void PrepareSpare(const SideWork& store, const std::string& snapshot) = 0;
   // Removes, in the background, all that lies in this folder.
-  virtual void EmptyTrash(const std::string& folder) = 0;
+  virtual void EmptyTrash(const SideWork& trash) = 0;
 };
 
 }  // namespace overcap

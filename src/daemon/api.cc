@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include <nlohmann/json.hpp>
 
@@ -82,6 +83,7 @@ constexpr std::array kColumns = {
 struct ListFilter {
   std::vector<JobState> states;
   std::string user;
+  bool own = false;
   int64_t since_us = 0;
   bool all = false;
 
@@ -105,17 +107,18 @@ Result<ListFilter> ReadFilter(const Json& request) {
   filter.user = request.value("user", "");
   filter.since_us = request.value("since_us", int64_t{0});
   filter.all = request.value("all", false);
+  filter.own = request.value("own", false);
   return filter;
 }
 
 // In order of submission; without `all`, `states` or `since_us` only the last few that have ended.
-std::vector<const Job*> Select(const JobTable& table, const ListFilter& filter) {
+std::vector<const Job*> Select(const JobTable& table, const ListFilter& filter, const Asker& asker) {
   std::vector<const Job*> selected;
   const bool short_list = !filter.all && filter.states.empty() && filter.since_us == 0;
   size_t ended = 0;
   std::vector<const Job*> latest;
   for (const auto& [key, job] : table.jobs()) {
-    if (!filter.Takes(*job)) continue;
+    if (!filter.Takes(*job) || (filter.own && !Owns(asker, *job))) continue;
     if (short_list && job->ended()) {
       ++ended;
       latest.push_back(job.get());
@@ -156,20 +159,28 @@ struct ApiOps {
 
   static Handled Done(std::string_view value) { return {Ok(value), std::nullopt, false}; }
 
-  static std::string Records(const Api& api, const std::vector<std::string>& ids, bool in_detail) {
+  static std::string Records(const Api& api, const std::vector<std::string>& ids, bool in_detail,
+                             const Asker& asker) {
     JsonWriter out;
     out.BeginObject();
-    WriteRecords(api, ids, in_detail, &out);
+    WriteRecords(api, ids, in_detail, asker, &out);
     out.EndObject();
     return out.Take();
   }
 
+  // As the asker may see it.
+  static std::string RecordFor(const Api& api, const Job& job, bool in_detail, const Asker& asker) {
+    const bool all = MaySee(asker, job, api.policy_);
+    const JobRecord record = api.engine_.RecordOf(job, in_detail && all);
+    return RecordToJson(all ? record : PublicRecord(record), api.clock_.WallUs());
+  }
+
   static void WriteRecords(const Api& api, const std::vector<std::string>& ids, bool in_detail,
-                           JsonWriter* out) {
+                           const Asker& asker, JsonWriter* out) {
     out->Key("jobs").BeginArray();
     for (const std::string& id : ids) {
       const Job* job = api.engine_.table().Find(id);
-      if (job != nullptr) out->Raw(RecordToJson(api.engine_.RecordOf(*job, in_detail), api.clock_.WallUs()));
+      if (job != nullptr) out->Raw(RecordFor(api, *job, in_detail, asker));
     }
     out->EndArray();
   }
@@ -183,7 +194,16 @@ struct ApiOps {
     return ids;
   }
 
-  static Reply Status(Api& api, const Json&) {
+  // Those that the asker may stop.
+  static Result<std::vector<std::string>> OwnIds(const Api& api, const Json& request, const Asker& asker,
+                                                 std::string_view verb) {
+    OC_TRY(ids, KnownIds(api, request));
+    for (const std::string& id : ids)
+      OC_TRY_VOID(CheckMayStop(asker, *api.engine_.table().Find(id), api.policy_, verb));
+    return ids;
+  }
+
+  static Reply Status(Api& api, const Json&, const Asker& asker) {
     const EngineInfo& info = api.info_;
     JsonWriter out;
     out.BeginObject().Field("version", info.version).Field("pid", info.pid).Field("socket", info.socket);
@@ -192,11 +212,13 @@ struct ApiOps {
     out.Key("machine").Raw(MachineToJson(api.engine_.machine()));
     WriteCounts(api.engine_.table(), &out);
     out.Field("gpus_free", api.engine_.scheduler().FreeGpus());
-    out.Field("journal_bytes", api.engine_.journal().SizeBytes()).EndObject();
-    return Done(out.Text());
+    out.Field("journal_bytes", api.engine_.journal().SizeBytes());
+    if (!asker.only_user) out.Field("system", true).Field("area", asker.area);
+    return Done(out.EndObject().Text());
   }
 
-  static Reply Configure(Api& api, const Json& request) {
+  static Reply Configure(Api& api, const Json& request, const Asker& asker) {
+    OC_TRY_VOID(CheckMayRuleEngine(asker, "configure"));
     const auto found = request.find("machine");
     if (found == request.end()) return Fail(ErrorCode::kUsage, "request without 'machine'");
     OC_TRY(machine, MachineFromJson(found->dump()));
@@ -204,15 +226,16 @@ struct ApiOps {
     return Done(JsonWriter().BeginObject().Field("changed", changed).EndObject().Text());
   }
 
-  static Reply Submit(Api& api, const Json& request) {
+  static Reply Submit(Api& api, const Json& request, const Asker& asker) {
     const auto found = request.find("spec");
     if (found == request.end()) return Fail(ErrorCode::kUsage, "request without 'spec'");
     OC_TRY(spec, SpecFromJson(found->dump()));
-    if (request.contains("machine")) OC_TRY_VOID(Configure(api, request));
-    auto submitted = api.engine_.Submit(spec);
+    if (asker.only_user && request.contains("machine")) OC_TRY_VOID(Configure(api, request, asker));
+    OC_TRY(stamped, StampSpec(std::move(spec), asker, api.policy_, api.engine_.table(), api.clock_.WallUs()));
+    auto submitted = api.engine_.Submit(stamped);
     if (!submitted) return Fail(ExplainMachine(api, request, std::move(submitted).error()));
     const Job* job = *submitted;
-    return Done(RecordToJson(api.engine_.RecordOf(*job, true), api.clock_.WallUs()));
+    return Done(RecordFor(api, *job, true, asker));
   }
 
   // A job that fits its own configuration but not what the engine has now.
@@ -228,43 +251,44 @@ struct ApiOps {
     return error;
   }
 
-  static Reply Query(Api& api, const Json& request) {
+  static Reply Query(Api& api, const Json& request, const Asker& asker) {
     OC_TRY(ids, KnownIds(api, request));
-    return Done(Records(api, ids, true));
+    return Done(Records(api, ids, true, asker));
   }
 
-  static Reply Resolve(Api& api, const Json& request) {
+  static Reply Resolve(Api& api, const Json& request, const Asker& asker) {
     OC_TRY(refs, Strings(request, "refs"));
+    const auto own = [&](const Job& job) { return Owns(asker, job); };
     JsonWriter out;
     out.BeginObject().Key("ids").BeginArray();
     for (const std::string& ref : refs) {
-      OC_TRY(id, api.engine_.table().Resolve(ref));
+      OC_TRY(id, api.engine_.table().Resolve(ref, own));
       out.String(id);
     }
     out.EndArray().EndObject();
     return Done(out.Text());
   }
 
-  static Reply List(Api& api, const Json& request) {
+  static Reply List(Api& api, const Json& request, const Asker& asker) {
     OC_TRY(filter, ReadFilter(request));
-    const std::vector<const Job*> jobs = Select(api.engine_.table(), filter);
+    const std::vector<const Job*> jobs = Select(api.engine_.table(), filter, asker);
     JsonWriter out;
     out.BeginObject();
     WriteCounts(api.engine_.table(), &out);
     if (!request.contains("columns")) {
       out.Key("jobs").BeginArray();
-      for (const Job* job : jobs)
-        out.Raw(RecordToJson(api.engine_.RecordOf(*job, false), api.clock_.WallUs()));
+      for (const Job* job : jobs) out.Raw(RecordFor(api, *job, false, asker));
       out.EndArray().EndObject();
       return Done(out.Text());
     }
     OC_TRY(names, Strings(request, "columns"));
-    OC_TRY_VOID(WriteRows(jobs, names, &out));
+    const auto sees = [&](const Job& job) { return MaySee(asker, job, api.policy_); };
+    OC_TRY_VOID(WriteRows(jobs, names, sees, &out));
     return Done(out.EndObject().Text());
   }
 
   static Result<void> WriteRows(const std::vector<const Job*>& jobs, const std::vector<std::string>& names,
-                                JsonWriter* out) {
+                                const std::function<bool(const Job&)>& sees, JsonWriter* out) {
     std::vector<const Column*> columns;
     for (const std::string& name : names) {
       const auto column =
@@ -274,37 +298,40 @@ struct ApiOps {
     }
     out->Key("rows").BeginArray();
     for (const Job* job : jobs) {
+      const std::optional<Job> open = sees(*job) ? std::nullopt : std::optional(PublicJob(*job));
       out->BeginArray();
-      for (const Column* column : columns) column->write(*job, out);
+      for (const Column* column : columns) column->write(open ? *open : *job, out);
       out->EndArray();
     }
     out->EndArray();
     return {};
   }
 
-  static Reply Cancel(Api& api, const Json& request) {
-    OC_TRY(ids, KnownIds(api, request));
-    const std::string reason = request.value("reason", "cancelled by the user");
+  static Reply Cancel(Api& api, const Json& request, const Asker& asker) {
+    OC_TRY(ids, OwnIds(api, request, asker, "stopped"));
+    std::string reason = request.value("reason", "cancelled by the user");
+    if (!asker.only_user) reason = StrCat("cancelled by ", asker.user);  // others read it
     for (const std::string& id : ids) OC_TRY_VOID(api.engine_.Cancel(id, reason));
-    return Done(Records(api, ids, false));
+    return Done(Records(api, ids, false, asker));
   }
 
-  static Reply Hold(Api& api, const Json& request) {
-    OC_TRY(ids, KnownIds(api, request));
+  static Reply Hold(Api& api, const Json& request, const Asker& asker) {
+    OC_TRY(ids, OwnIds(api, request, asker, "held"));
     OC_TRY_VOID(api.engine_.Hold(ids));
-    return Done(Records(api, ids, false));
+    return Done(Records(api, ids, false, asker));
   }
 
-  static Reply Release(Api& api, const Json& request) {
-    OC_TRY(ids, KnownIds(api, request));
+  static Reply Release(Api& api, const Json& request, const Asker& asker) {
+    OC_TRY(ids, OwnIds(api, request, asker, "released"));
     for (const std::string& id : ids) OC_TRY_VOID(api.engine_.Release(id));
-    return Done(Records(api, ids, false));
+    return Done(Records(api, ids, false, asker));
   }
 
-  static Reply Wait(Api& api, const Json& request) {
+  static Reply Wait(Api& api, const Json& request, const Asker& asker) {
     WaitRequest wait;
     OC_TRY(ids, KnownIds(api, request));
     wait.ids = std::move(ids);
+    wait.asker = asker;
     wait.until_started = request.value("until", "ended") == "started";
     const int64_t seconds =
         std::clamp<int64_t>(request.value("timeout_s", int64_t{0}), 0, kLongestWaitSeconds);
@@ -312,13 +339,16 @@ struct ApiOps {
     return Handled{"", std::move(wait), false};
   }
 
-  static Reply Remove(Api& api, const Json& request) {
+  static Reply Remove(Api& api, const Json& request, const Asker& asker) {
     OC_TRY(ids, KnownIds(api, request));
+    for (const std::string& id : ids)
+      OC_TRY_VOID(CheckMayRemove(asker, *api.engine_.table().Find(id), api.policy_));
     OC_TRY_VOID(api.engine_.Remove(ids));
     return Done(JsonWriter().BeginObject().Field("removed", ids.size()).EndObject().Text());
   }
 
-  static Reply Stop(Api&, const Json&) {
+  static Reply Stop(Api&, const Json&, const Asker& asker) {
+    OC_TRY_VOID(CheckMayRuleEngine(asker, "stop"));
     Handled handled = Done("{}");
     handled.stop = true;
     return handled;
@@ -327,10 +357,10 @@ struct ApiOps {
 
 struct Api::Op {
   std::string_view name;
-  Result<Handled> (*run)(Api& api, const Json& request);
+  Result<Handled> (*run)(Api& api, const Json& request, const Asker& asker);
 };
 
-Handled Api::Handle(std::string_view text) {
+Handled Api::Handle(std::string_view text, const Asker& asker) {
   static constexpr std::array<Op, 12> kOps = {{
       {"status", &ApiOps::Status},
       {"configure", &ApiOps::Configure},
@@ -350,7 +380,7 @@ Handled Api::Handle(std::string_view text) {
     const std::string name = request.at("op").get<std::string>();
     for (const Op& op : kOps) {
       if (op.name != name) continue;
-      auto handled = op.run(*this, request);
+      auto handled = op.run(*this, request, asker);
       return handled ? *std::move(handled) : Handled{ErrorReply(handled.error()), std::nullopt, false};
     }
     const Error unknown{ErrorCode::kUsage, StrCat("unknown op '", name, "'"),
@@ -372,7 +402,7 @@ std::optional<std::string> Api::Check(const WaitRequest& wait) const {
   if (!done && clock_.MonotonicUs() < wait.deadline_us) return std::nullopt;
   JsonWriter out;
   out.BeginObject().Field("done", done);
-  ApiOps::WriteRecords(*this, wait.ids, false, &out);
+  ApiOps::WriteRecords(*this, wait.ids, false, wait.asker, &out);
   out.EndObject();
   return Ok(out.Text());
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "daemon/asker.h"
 #include "daemon/engine.h"
 
 namespace overcap {
@@ -17,7 +18,8 @@ namespace overcap {
 struct WaitRequest {
   std::vector<std::string> ids;
   bool until_started = false;
-  int64_t deadline_us = 0;        // monotonic
+  int64_t deadline_us = 0;  // monotonic
+  Asker asker;
   mutable size_t first_open = 0;  // all before it have come so far
 };
 
@@ -42,8 +44,10 @@ class Api {
   Api(Engine& engine, const Clock& clock, EngineInfo info)
       : engine_(engine), clock_(clock), info_(std::move(info)) {}
 
+  // How labs share; it outlives this. Without it there are none.
+  void UsePolicy(const Policy* policy) { policy_ = policy; }
   // Never fails: what is wrong with the request is in the reply.
-  Handled Handle(std::string_view request);
+  Handled Handle(std::string_view request, const Asker& asker = {});
   // The reply once it is due; nullopt: go on waiting.
   std::optional<std::string> Check(const WaitRequest& wait) const;
 
@@ -53,6 +57,7 @@ class Api {
   Engine& engine_;
   const Clock& clock_;
   EngineInfo info_;
+  const Policy* policy_ = nullptr;
 };
 
 std::string ErrorReply(const Error& error);

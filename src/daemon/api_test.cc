@@ -29,8 +29,8 @@ class IdleAgents : public Agents {
   }
   void Signal(const ProcessIdentity& agent, int signal) override { signals.emplace_back(agent.pid, signal); }
   int KillStrays(const SlotName&) override { return 0; }
-  void PrepareSpare(const std::string&, const std::string&) override {}
-  void EmptyTrash(const std::string&) override {}
+  void PrepareSpare(const SideWork&, const std::string&) override {}
+  void EmptyTrash(const SideWork&) override {}
 
   std::vector<AgentStart> started;
   std::vector<AgentToken> watched;

@@ -17,7 +17,7 @@ int64_t Engine::ReadTaskCounter(const Job& job) const {
   if (!bytes || bytes->size() != 8) return 0;
   for (int i = 7; i >= 0; --i)
     next = (next << 8) | static_cast<unsigned char>((*bytes)[static_cast<size_t>(i)]);
-  return next;
+  return std::max<int64_t>(0, next);
 }
 
 int Engine::TasksLeft(const Job& job) const {

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
+#include <grp.h>
 #include <malloc.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -15,6 +16,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "daemon/api.h"
+#include "daemon/callers.h"
 #include "daemon/engine.h"
 #include "daemon/foreign_folders.h"
 #include "daemon/posix_agents.h"
@@ -23,6 +25,7 @@
 #include "sys/clock.h"
 #include "sys/posix_files.h"
 #include "sys/spread_folders.h"
+#include "sys/user_area_files.h"
 
 namespace overcap {
 namespace {
@@ -54,11 +57,38 @@ void Log(std::string_view text) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
+Result<void> SetMode(const std::string& folder, mode_t mode) {
+  if (chmod(folder.c_str(), mode) == 0) return {};
+  return Fail(ErrnoError(errno, StrCat("cannot set the permissions of '", folder, "'")));
+}
+
+// Nobody but root may be able to put anything in the place of what root believes.
+Result<void> CheckOwned(const std::string& folder) {
+  struct stat info {};
+  if (lstat(folder.c_str(), &info) != 0)
+    return Fail(ErrnoError(errno, StrCat("cannot look at '", folder, "'")));
+  if (S_ISDIR(info.st_mode) && info.st_uid == 0 && (info.st_mode & 022) == 0) return {};
+  return Fail(ErrorCode::kDenied, StrCat("'", folder, "' is not a folder that root alone can write"),
+              StrCat("chown root ", ShellQuote(folder), " && chmod 711 ", ShellQuote(folder)));
+}
+
+// Users pass through it to their areas, and see nothing else.
+Result<void> MakeSystemRoot(const std::string& root) {
+  PosixFiles files;
+  OC_TRY_VOID(files.MakeFolders(root + "/users"));
+  OC_TRY_VOID(files.MakeFolders(root + "/claims"));
+  for (const std::string& folder : {root, root + "/users"}) {
+    OC_TRY_VOID(CheckOwned(folder));
+    OC_TRY_VOID(SetMode(folder, 0711));
+  }
+  OC_TRY_VOID(CheckOwned(root + "/claims"));
+  return SetMode(root + "/claims", 0700);
+}
+
 Result<void> MakeRoot(const std::string& root) {
   PosixFiles files;
   OC_TRY_VOID(files.MakeFolders(root));
-  if (chmod(root.c_str(), 0700) != 0)
-    return Fail(ErrnoError(errno, StrCat("cannot make '", root, "' private")));
+  OC_TRY_VOID(SetMode(root, 0700));
   const std::string jobs = root + "/jobs";
   if (files.Exists(jobs)) return {};
   OC_TRY_VOID(files.MakeFolders(jobs));
@@ -79,7 +109,7 @@ EngineInfo InfoOf(const DaemonOptions& options, const Clock& clock) {
   info.version = OVERCAP_VERSION;
   info.pid = getpid();
   info.root = options.root;
-  info.socket = options.root + "/daemon.sock";
+  info.socket = options.socket.empty() ? options.root + "/daemon.sock" : options.socket;
   info.started_us = clock.WallUs();
   info.started_monotonic_us = clock.MonotonicUs();
   return info;
@@ -87,9 +117,51 @@ EngineInfo InfoOf(const DaemonOptions& options, const Clock& clock) {
 
 }  // namespace
 
+namespace {
+
+// What an engine of the machine must have before it serves anybody.
+Result<void> PrepareSystem(const UserAreaFiles& areas) {
+  if (geteuid() != 0)
+    return Fail(ErrorCode::kDenied, "the engine of the machine must be started by root",
+                "without --system there is one for each user");
+  OC_TRY_VOID(areas.CheckKernel());
+  // Acting as a user it must have that user's rights and no group of root's.
+  if (setgroups(0, nullptr) != 0) return Fail(ErrnoError(errno, "cannot leave root's groups"));
+  return {};
+}
+
+Result<int> Serve(const DaemonOptions& options, Files& files, Callers& callers) {
+  PosixClock clock;
+  PosixAgents agents(options.binary, options.root + "/daemon.log", options.grace_seconds);
+  Engine engine(clock, files, agents, options.root, options.machine);
+  engine.SetCancelPatience((options.grace_seconds + kCancelSlackSeconds) * int64_t{1'000'000});
+  OC_TRY_VOID(engine.Open());
+  if (engine.journal().cut_torn_record())
+    Log("a torn last record of the journal was cut off: its act was never done");
+  (void)malloc_trim(0);  // reading the journal took much more than it left
+  const EngineInfo info = InfoOf(options, clock);
+  OC_TRY(listener, options.system ? ListenUnixForAll(info.socket) : ListenUnix(info.socket));
+  Api api(engine, clock, info);
+  if (options.policy) api.UsePolicy(&*options.policy);
+  Server server(engine, api, agents, callers, clock, std::move(listener), options.idle_exit_seconds);
+  Log(StrCat("engine ", info.version, " started, pid ", info.pid, ", ", engine.table().jobs().size(),
+             " jobs"));
+  auto served = server.Run();
+  // The machine's stays, with nobody behind it: users' commands shall fail, not turn to engines of their own.
+  if (!options.system) (void)unlink(info.socket.c_str());
+  Log(served ? "engine ended" : StrCat("engine ended: ", served.error().message));
+  if (!served) return Fail(served.error());
+  return 0;
+}
+
+}  // namespace
+
 Result<int> RunDaemon(const DaemonOptions& options) {
   umask(077);
-  OC_TRY_VOID(MakeRoot(options.root));
+  PosixFiles files;
+  UserAreaFiles areas(files, options.root + "/users");
+  if (options.system) OC_TRY_VOID(PrepareSystem(areas));
+  OC_TRY_VOID(options.system ? MakeSystemRoot(options.root) : MakeRoot(options.root));
   auto lock = LockRoot(options.root);
   if (!lock && lock.error().code == ErrorCode::kConflict) {  // whoever wanted one has it
     std::fprintf(stderr, "%s\n", lock.error().message.c_str());
@@ -101,27 +173,13 @@ Result<int> RunDaemon(const DaemonOptions& options) {
   (void)std::signal(SIGPIPE, SIG_IGN);
   (void)std::signal(SIGHUP, SIG_IGN);
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a killed agent leaves behind comes to us
-
+  if (!options.system) {
+    OneCaller one;
+    return Serve(options, files, one);
+  }
   PosixClock clock;
-  PosixFiles files;
-  PosixAgents agents(options.binary, options.root + "/daemon.log", options.grace_seconds);
-  Engine engine(clock, files, agents, options.root, options.machine);
-  engine.SetCancelPatience((options.grace_seconds + kCancelSlackSeconds) * int64_t{1'000'000});
-  OC_TRY_VOID(engine.Open());
-  if (engine.journal().cut_torn_record())
-    Log("a torn last record of the journal was cut off: its act was never done");
-  (void)malloc_trim(0);  // reading the journal took much more than it left
-  const EngineInfo info = InfoOf(options, clock);
-  OC_TRY(listener, ListenUnix(info.socket));
-  Api api(engine, clock, info);
-  Server server(engine, api, agents, clock, std::move(listener), options.idle_exit_seconds);
-  Log(StrCat("engine ", info.version, " started, pid ", info.pid, ", ", engine.table().jobs().size(),
-             " jobs"));
-  auto served = server.Run();
-  (void)unlink(info.socket.c_str());
-  Log(served ? "engine ended" : StrCat("engine ended: ", served.error().message));
-  if (!served) return Fail(served.error());
-  return 0;
+  ManyCallers many(areas, clock);
+  return Serve(options, areas, many);
 }
 
 Result<std::string> RecoverJournal(const std::string& root) {

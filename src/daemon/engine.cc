@@ -34,6 +34,15 @@ Engine::Engine(const Clock& clock, Files& files, Agents& agents, std::string roo
   scheduler_.SetNodes({machine_});
 }
 
+std::string Engine::AreaOf(const JobOwner& owner) const {
+  return owner.told() ? StrCat(root_, "/users/", owner.uid) : root_;
+}
+
+std::string Engine::JobDir(std::string_view id) const {
+  const Job* job = table_.Find(id);
+  return StrCat(AreaOf(job != nullptr ? job->spec.owner : JobOwner()), "/jobs/", id);
+}
+
 Event Engine::MakeEvent(EventKind kind, const Job& job) const {
   Event event;
   event.kind = kind;
@@ -286,20 +295,35 @@ void Engine::Act() {
   }
   if (removals_.empty()) return;
   // Removing many files takes long: they are put aside here and removed by another process.
-  const std::string trash = root_ + "/trash";
-  (void)files_.MakeFolders(trash);
-  for (const std::string& id : std::exchange(removals_, {})) {
-    if (!files_.Rename(JobDir(id), StrCat(trash, "/", id))) (void)files_.RemoveTree(JobDir(id));
+  std::map<std::string, SideWork> trashes;
+  for (const Removal& removal : std::exchange(removals_, {})) {
+    const std::string area = AreaOf(removal.owner);
+    const SideWork trash{area + "/trash", removal.owner, area};
+    if (trashes.emplace(area, trash).second) (void)files_.MakeFolders(trash.folder);
+    const std::string folder = StrCat(area, "/jobs/", removal.id);
+    if (!files_.Rename(folder, StrCat(trash.folder, "/", removal.id))) (void)files_.RemoveTree(folder);
+    if (removal.owner.told()) (void)files_.RemoveTree(StrCat(root_, "/claims/", removal.id));
   }
-  agents_.EmptyTrash(trash);
+  for (const auto& [area, trash] : trashes) agents_.EmptyTrash(trash);
 }
 
 void Engine::StartAgent(const StartEffect& effect) {
   Job* job = table_.FindKey(effect.key);
   Slot* slot = job == nullptr ? nullptr : job->FindSlot(effect.attempt, effect.slot);
   if (slot == nullptr) return;
-  AgentStart start{job->spec.id, JobDir(job->spec.id), root_ + "/store", effect.attempt,
-                   effect.slot,  slot->gpus,           slot->cpus,       slot->retry_tasks};
+  const std::string area = AreaOf(job->spec.owner);
+  const SideWork store{area + "/store", job->spec.owner, area};
+  AgentStart start{job->spec.id,
+                   JobDir(job->spec.id),
+                   store.folder,
+                   effect.attempt,
+                   effect.slot,
+                   slot->gpus,
+                   slot->cpus,
+                   slot->retry_tasks,
+                   store.owner,
+                   area,
+                   ClaimFile(*job, effect.attempt, effect.slot)};
   const AgentToken token{effect.key, effect.attempt, effect.slot};
   const std::string start_spare = job->spec.snapshot;  // AgentEnded() may end the job
   job->spec_written = job->spec_written || WriteSpec(job->spec);
@@ -309,12 +333,12 @@ void Engine::StartAgent(const StartEffect& effect) {
   auto agent = agents_.Start(start);
   if (agent) slot->agent = *agent;
   if (!agent || !agents_.Watch(*agent, token)) AgentEnded(token);
-  if (!start_spare.empty()) agents_.PrepareSpare(root_ + "/store", start_spare);
+  if (!start_spare.empty()) agents_.PrepareSpare(store, start_spare);
 }
 
 // An agent reads it; written again by each engine, since a power cut may have taken it.
 Result<void> Engine::WriteSpec(const JobSpec& spec) {
-  const std::string dir = JobDir(spec.id);
+  const std::string dir = StrCat(AreaOf(spec.owner), "/jobs/", spec.id);
   OC_TRY_VOID(files_.MakeFolders(dir));
   return files_.WriteAtomic(dir + "/spec.json", SpecToJson(spec) + "\n", false);
 }

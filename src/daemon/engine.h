@@ -66,7 +66,9 @@ class Engine {
   // As its user sees it. `in_detail`: with why it waits. What became of each task of an array, and its logs,
   // are in the job's folder, for whoever asks.
   JobRecord RecordOf(const Job& job, bool in_detail) const;
-  std::string JobDir(std::string_view id) const { return root_ + "/jobs/" + std::string(id); }
+  std::string JobDir(std::string_view id) const;
+  // Where the jobs and the store of an owner stand: the root, or the owner's area.
+  std::string AreaOf(const JobOwner& owner) const;
   bool HasRunning() const { return table_.Count(JobState::kRunning) > 0; }
 
  private:
@@ -129,6 +131,8 @@ class Engine {
   Result<void> WriteSpec(const JobSpec& spec);
   void WriteCopies();
   std::string AgentFile(const Job& job, int attempt, int slot, std::string_view suffix) const;
+  // Who has the slot. Where jobs are others' it is not in a folder of theirs: what it says is believed.
+  std::string ClaimFile(const Job& job, int attempt, int slot) const;
   TaskCounts CountTasks(const Job& job) const;
   std::string WaitReason(const Job& job) const;
 
@@ -145,8 +149,12 @@ class Engine {
 
   std::vector<Event> uncopied_;  // recorded, not yet in their job's folder
   std::vector<StartEffect> starts_;
-  std::vector<std::pair<uint64_t, int>> signals_;        // job, signal to its agents
-  std::vector<std::string> removals_;                    // jobs whose folders go
+  std::vector<std::pair<uint64_t, int>> signals_;  // job, signal to its agents
+  struct Removal {
+    std::string id;
+    JobOwner owner;
+  };
+  std::vector<Removal> removals_;                        // jobs whose folders go
   std::vector<AgentToken> unrecorded_ends_;              // the disk was full
   std::vector<std::pair<uint64_t, int64_t>> unsettled_;  // jobs to look at again, and when
   std::map<uint64_t, int64_t> cancels_;  // jobs told to stop, and when their agents are killed

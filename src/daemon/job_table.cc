@@ -206,12 +206,14 @@ std::vector<Job*> JobTable::Dependents(std::string_view id) {
   return found;
 }
 
-Result<std::string> JobTable::Resolve(std::string_view ref) const {
+Result<std::string> JobTable::Resolve(std::string_view ref,
+                                      const std::function<bool(const Job&)>& among) const {
   if (Find(ref) != nullptr) return std::string(ref);
   std::vector<JobRefCandidate> candidates;
   candidates.reserve(jobs_.size());
-  for (const auto& [key, job] : jobs_)
-    candidates.push_back({job->spec.id, job->spec.submitted_us, job->spec.name});
+  for (const auto& [key, job] : jobs_) {
+    if (!among || among(*job)) candidates.push_back({job->spec.id, job->spec.submitted_us, job->spec.name});
+  }
   return ResolveJobRef(ref, candidates,
                        [this](std::string_view id) { return ToUtf8(ShellJoin(Find(id)->spec.command)); });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,7 +32,8 @@ class JobTable {
   // Jobs whose start depends on `id` (--after, resubmit).
   std::vector<Job*> Dependents(std::string_view id);
   // Ids by suffix, whole id or "last".
-  Result<std::string> Resolve(std::string_view ref) const;
+  // `among`: suffixes and "last" are looked for among these alone, and no message names others.
+  Result<std::string> Resolve(std::string_view ref, const std::function<bool(const Job&)>& among = {}) const;
   // The shortest list of events that gives this table.
   std::vector<Event> Compact() const;
 

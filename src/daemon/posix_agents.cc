@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/posix_agents.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -13,6 +14,8 @@
 
 #include "base/text.h"
 #include "sys/cgroup.h"
+#include "sys/limits.h"
+#include "sys/posix_files.h"
 #include "sys/process.h"
 
 extern char** environ;
@@ -37,6 +40,43 @@ std::vector<std::string> CurrentEnvironment() {
   return env;
 }
 
+std::string JoinIds(const std::vector<int64_t>& values) {
+  std::string out;
+  for (const int64_t value : values) out += StrCat(out.empty() ? "" : ",", value);
+  return out;
+}
+
+// The words that make `overcap agent WORDS...` a process of the owner's.
+std::vector<std::string> AsOwner(const JobOwner& owner, const std::string& area, const std::string& claim,
+                                 const std::vector<std::string>& words) {
+  std::vector<NamedLimit> limits;
+  for (const ResourceLimit& limit : owner.limits) limits.push_back({limit.name, limit.soft, limit.hard});
+  std::vector<std::string> out = {"as",
+                                  "--uid",
+                                  std::to_string(owner.uid),
+                                  "--gid",
+                                  std::to_string(owner.gid),
+                                  "--groups",
+                                  JoinIds(owner.groups),
+                                  "--limits",
+                                  FormatLimits(limits),
+                                  "--area",
+                                  area};
+  if (!claim.empty()) out.insert(out.end(), {"--claim", claim});
+  out.emplace_back("--");
+  out.insert(out.end(), words.begin(), words.end());
+  return out;
+}
+
+std::string GroupName(std::string_view job_id, int attempt, int slot) {
+  return StrCat("overcap-", job_id, "-", attempt, "-", slot);
+}
+
+bool BelongsTo(pid_t pid, int64_t uid) {
+  const std::string text = PosixFiles().Read(StrCat("/proc/", pid, "/status")).value_or("");
+  return text.find(StrCat("\nUid:\t", uid, "\t")) != std::string::npos;
+}
+
 int SendSignal(int pidfd, int signal) {
   return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
 }
@@ -56,20 +96,28 @@ PosixAgents::PosixAgents(std::string binary, std::string log_path, int grace_sec
       log_(open(log_path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)) {}
 
 Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
+  std::vector<std::string> words = {"--job",     start.job_dir,
+                                    "--store",   start.store_dir,
+                                    "--attempt", std::to_string(start.attempt),
+                                    "--slot",    std::to_string(start.slot),
+                                    "--gpus",    JoinInts(start.gpus),
+                                    "--cpus",    JoinInts(start.cpus),
+                                    "--grace",   grace_seconds_};
+  if (!start.retry_tasks.empty()) {
+    words.insert(words.end(), {"--retry-tasks", JoinInts(start.retry_tasks)});
+  }
   SpawnRequest request;
   request.program = binary_;
-  request.argv = {"overcap",   "agent",
-                  "--job",     start.job_dir,
-                  "--store",   start.store_dir,
-                  "--attempt", std::to_string(start.attempt),
-                  "--slot",    std::to_string(start.slot),
-                  "--gpus",    JoinInts(start.gpus),
-                  "--cpus",    JoinInts(start.cpus),
-                  "--grace",   grace_seconds_};
-  if (!start.retry_tasks.empty()) {
-    request.argv.insert(request.argv.end(), {"--retry-tasks", JoinInts(start.retry_tasks)});
-  }
   request.env = env_;
+  if (start.owner.told()) {
+    words = AsOwner(start.owner, start.area, start.claim, words);
+    request.env.clear();
+    // All that the job starts stays in it, whatever it does: what is left at its end is killed.
+    if (auto group = Cgroup::Create({GroupName(start.job_id, start.attempt, start.slot), 0, ""}))
+      request.cgroup_procs = group->ProcsFiles();
+  }
+  request.argv = {"overcap", "agent"};
+  request.argv.insert(request.argv.end(), words.begin(), words.end());
   request.cwd = "/";
   request.stderr_fd = log_.Get();
   request.group = ProcessGroup::kSession;
@@ -130,22 +178,25 @@ std::vector<AgentToken> PosixAgents::TakeEnded() {
 void PosixAgents::Reap() {
   int status = 0;
   for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
-    if (pid == trash_pid_) trash_pid_ = 0;
-    if (pid != spare_pid_) continue;
-    spare_pid_ = 0;
+    std::erase_if(trash_, [pid](const auto& entry) { return entry.second == pid; });
+    const auto spare = std::find_if(spares_.begin(), spares_.end(),
+                                    [pid](const auto& entry) { return entry.second.pid == pid; });
+    if (spare == spares_.end()) continue;
     if (small_snapshots_.size() >= kMostSmallSnapshots) small_snapshots_.clear();
     const bool small = WIFEXITED(status) && WEXITSTATUS(status) == kSpareNotWorthIt;
-    if (small) small_snapshots_.insert(spare_snapshot_);
+    if (small) small_snapshots_.insert(spare->second.snapshot);
+    spares_.erase(spare);
   }
 }
 
-// A process of ours that does something on the side; 0 when it could not be started.
-pid_t PosixAgents::StartHelper(std::vector<std::string> words) {
+// A process that does something on the side; 0 when it could not be started.
+pid_t PosixAgents::StartHelper(const SideWork& work, const std::vector<std::string>& words) {
+  const std::vector<std::string> all = work.owner.told() ? AsOwner(work.owner, work.area, "", words) : words;
   SpawnRequest request;
   request.program = binary_;
   request.argv = {"overcap", "agent"};
-  request.argv.insert(request.argv.end(), words.begin(), words.end());
-  request.env = env_;
+  request.argv.insert(request.argv.end(), all.begin(), all.end());
+  if (!work.owner.told()) request.env = env_;
   request.cwd = "/";
   request.stderr_fd = log_.Get();
   request.group = ProcessGroup::kSession;
@@ -153,16 +204,18 @@ pid_t PosixAgents::StartHelper(std::vector<std::string> words) {
   return spawned ? spawned->pid : 0;
 }
 
-void PosixAgents::PrepareSpare(const std::string& store_dir, const std::string& snapshot) {
+void PosixAgents::PrepareSpare(const SideWork& store, const std::string& snapshot) {
   Reap();
-  if (spare_pid_ != 0 || small_snapshots_.contains(snapshot)) return;
-  spare_snapshot_ = snapshot;
-  spare_pid_ = StartHelper({"spare", "--store", store_dir, "--tree", snapshot});
+  if (spares_.contains(store.owner.uid) || small_snapshots_.contains(snapshot)) return;
+  const pid_t pid = StartHelper(store, {"spare", "--store", store.folder, "--tree", snapshot});
+  if (pid != 0) spares_[store.owner.uid] = {pid, snapshot};
 }
 
-void PosixAgents::EmptyTrash(const std::string& folder) {
+void PosixAgents::EmptyTrash(const SideWork& trash) {
   Reap();
-  if (trash_pid_ == 0) trash_pid_ = StartHelper({"empty", folder});
+  if (trash_.contains(trash.owner.uid)) return;
+  const pid_t pid = StartHelper(trash, {"empty", trash.folder});
+  if (pid != 0) trash_[trash.owner.uid] = pid;
 }
 
 void PosixAgents::Signal(const ProcessIdentity& agent, int signal) {
@@ -182,6 +235,8 @@ int PosixAgents::KillStrays(const SlotName& slot) {
     int alive = 0;
     for (const pid_t pid : ProcessesWithEnvironment(mark)) {
       const Fd pidfd = OpenPidfd(pid);
+      // Looked at after the open: the descriptor is of this process or of none.
+      if (pidfd && slot.uid >= 0 && !BelongsTo(pid, slot.uid)) continue;
       if (pidfd && SendSignal(pidfd.Get(), SIGKILL) == 0) ++alive;
     }
     if (alive == 0) break;
@@ -189,7 +244,7 @@ int PosixAgents::KillStrays(const SlotName& slot) {
     usleep(2000);
   }
   // Its limits' group, where it had one, is still there too.
-  if (auto group = Cgroup::Find(StrCat("overcap-", slot.job_id, "-", slot.attempt, "-", slot.slot))) {
+  if (auto group = Cgroup::Find(GroupName(slot.job_id, slot.attempt, slot.slot))) {
     (void)group->KillAll(kGroupPatience);
     (void)group->Remove(kGroupPatience);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -24,8 +25,8 @@ class PosixAgents : public Agents {
   Result<void> Watch(const ProcessIdentity& agent, const AgentToken& token) override;
   void Signal(const ProcessIdentity& agent, int signal) override;
   int KillStrays(const SlotName& slot) override;
-  void PrepareSpare(const std::string& store_dir, const std::string& snapshot) override;
-  void EmptyTrash(const std::string& folder) override;
+  void PrepareSpare(const SideWork& store, const std::string& snapshot) override;
+  void EmptyTrash(const SideWork& trash) override;
 
   // Readable when an agent has ended; for the caller's loop.
   int EndedFd() const { return epoll_.Get(); }
@@ -45,11 +46,15 @@ class PosixAgents : public Agents {
   Fd log_;
   std::unordered_map<int, Watched> watched_;  // by pidfd
   void Reap();
-  pid_t StartHelper(std::vector<std::string> words);
+  pid_t StartHelper(const SideWork& work, const std::vector<std::string>& words);
 
-  pid_t trash_pid_ = 0;
-  pid_t spare_pid_ = 0;  // one at a time
-  std::string spare_snapshot_;
+  // Of each owner one at a time: nobody's hold up another's.
+  std::map<int64_t, pid_t> trash_;
+  struct Spare {
+    pid_t pid = 0;
+    std::string snapshot;
+  };
+  std::map<int64_t, Spare> spares_;
   std::set<std::string> small_snapshots_;  // not worth a spare
   std::unordered_map<pid_t, Fd> started_;  // pidfds of Start() until Watch() takes them
 };

@@ -50,7 +50,9 @@ Result<void> Engine::CheckJournalIsThere() {
   if (text) return {};
   if (text.error().code != ErrorCode::kNotFound) return Fail(text.error());
   OC_TRY_VOID(files_.List(root_ + "/jobs"));
-  const std::vector<std::string> jobs = ForeignFolders(files_, root_).OwnIds();
+  std::vector<std::string> jobs = ForeignFolders(files_, root_).OwnIds();
+  // An engine of many users has theirs elsewhere, and a claim for each that was ever started.
+  if (jobs.empty()) jobs = files_.List(root_ + "/claims").value_or(std::vector<std::string>());
   if (jobs.empty()) return {};
   return Fail(ErrorCode::kCorrupt,
               StrCat("journal '", root_, "/journal' is missing, but there are ", jobs.size(), " job folders"),
@@ -64,15 +66,18 @@ void Engine::PutOrphansAside() {
   const auto ids = files_.List(root_ + "/jobs");
   for (const std::string& id : ids ? *ids : std::vector<std::string>()) {
     const bool orphan = table_.Find(id) == nullptr && !files_.Exists(JobDir(id) + "/attempt-1");
-    if (orphan && files_.Exists(JobDir(id) + "/spec.json") && !foreign.Has(id)) removals_.push_back(id);
+    if (orphan && files_.Exists(JobDir(id) + "/spec.json") && !foreign.Has(id)) removals_.push_back({id, {}});
   }
-  if (files_.Exists(root_ + "/trash")) agents_.EmptyTrash(root_ + "/trash");
+  if (files_.Exists(root_ + "/trash")) agents_.EmptyTrash({root_ + "/trash", {}, root_});
 }
 
 Result<void> Engine::RecoverJob(Job& job) {
   const std::vector<Slot> slots = job.slots;
   for (const Slot& slot : slots) RecoverSlot(job, slot);
-  if (job.is_array() && job.slots.empty()) OC_TRY_VOID(RepairTaskCounter(job));
+  if (job.is_array() && job.slots.empty()) {
+    auto repaired = RepairTaskCounter(job);
+    if (!repaired && !job.spec.owner.told()) return repaired;  // what a user has done there holds up nobody
+  }
   if (job.ended()) return {};
   Reconsider(job);
   if (job.state == JobState::kRunning) UpdateArrayDemand(job);

@@ -33,7 +33,7 @@ Result<const Job*> Engine::Submit(const JobSpec& spec) {
   // The folder first: a job that has no place to write is refused now, not found out later.
   OC_TRY_VOID(WriteSpec(spec));
   if (auto recorded = Record({event}); !recorded) {
-    (void)files_.RemoveTree(JobDir(spec.id));
+    (void)files_.RemoveTree(StrCat(AreaOf(spec.owner), "/jobs/", spec.id));
     return Fail(recorded.error());
   }
   Job* job = table_.Find(spec.id);
@@ -101,6 +101,7 @@ Result<void> Engine::Release(std::string_view id) {
 
 Result<void> Engine::Remove(const std::vector<std::string>& ids) {
   std::vector<Event> events;
+  std::vector<Removal> removals;
   std::set<std::string_view> seen;
   for (const std::string& id : ids) {
     const Job* job = table_.Find(id);
@@ -113,7 +114,9 @@ Result<void> Engine::Remove(const std::vector<std::string>& ids) {
       return Fail(ErrorCode::kConflict, StrCat("job '", waiting[0]->spec.id, "' still depends on '", id, "'"),
                   StrCat("overcap abort ", waiting[0]->spec.id, " if it shall not run"));
     }
-    if (seen.insert(id).second) events.push_back(MakeEvent(EventKind::kRemoved, *job));
+    if (!seen.insert(id).second) continue;
+    events.push_back(MakeEvent(EventKind::kRemoved, *job));
+    removals.push_back({id, job->spec.owner});
   }
   auto recorded = Record(events);
   if (!recorded && recorded.error().code == ErrorCode::kUnavailable) {
@@ -122,7 +125,7 @@ Result<void> Engine::Remove(const std::vector<std::string>& ids) {
     recorded = Record(events);
   }
   OC_TRY_VOID(std::move(recorded));
-  for (const std::string& id : ids) removals_.push_back(id);
+  removals_.insert(removals_.end(), removals.begin(), removals.end());
   return {};
 }
 

@@ -23,25 +23,47 @@ TaskResults ResultsOf(const AgentReport& report) {
   return results;
 }
 
+constexpr size_t kMostReason = 4096;
+
+// The report of an agent that is its user's: what cannot be is left out, what is too long is cut.
+AgentReport Believable(AgentReport report, const JobSpec& spec) {
+  if (!spec.owner.told()) return report;
+  std::vector<bool> seen(static_cast<size_t>(spec.array.Count()));
+  std::erase_if(report.tasks, [&](const TaskResult& task) {
+    const int position = spec.array.empty() ? -1 : spec.array.PositionOf(task.task);
+    if (position < 0 || seen[static_cast<size_t>(position)]) return true;
+    seen[static_cast<size_t>(position)] = true;
+    return false;
+  });
+  if (report.end && !IsFinal(report.end->state)) report.end.reset();
+  if (report.end && report.end->reason.size() > kMostReason) report.end->reason.resize(kMostReason);
+  return report;
+}
+
 }  // namespace
 
 std::string Engine::AgentFile(const Job& job, int attempt, int slot, std::string_view suffix) const {
   return StrCat(JobDir(job.spec.id), "/attempt-", attempt, "/agent-", slot, suffix);
 }
 
+std::string Engine::ClaimFile(const Job& job, int attempt, int slot) const {
+  if (!job.spec.owner.told()) return AgentFile(job, attempt, slot, ".claim");
+  return StrCat(root_, "/claims/", job.spec.id, "/", attempt, ".", slot);
+}
+
 // Takes the slot's claim so that no agent can come late; false when somebody has it. An error says nothing
 // about it.
 Result<bool> Engine::ClaimForNobody(const Job& job, const Slot& slot) {
-  OC_TRY_VOID(files_.MakeFolders(StrCat(JobDir(job.spec.id), "/attempt-", slot.attempt)));
-  auto made = files_.CreateExclusive(AgentFile(job, slot.attempt, slot.slot, ".claim"),
-                                     ClaimToJson({0, 0, "", "daemon"}) + "\n");
+  const std::string file = ClaimFile(job, slot.attempt, slot.slot);
+  OC_TRY_VOID(files_.MakeFolders(file.substr(0, file.rfind('/'))));
+  auto made = files_.CreateExclusive(file, ClaimToJson({0, 0, "", "daemon"}) + "\n");
   if (made) return true;
   if (made.error().code == ErrorCode::kConflict) return false;
   return Fail(made.error());
 }
 
 std::optional<ProcessIdentity> Engine::LiveAgent(const Job& job, const Slot& slot) const {
-  const auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".claim"));
+  const auto text = files_.Read(ClaimFile(job, slot.attempt, slot.slot));
   const auto claim = text ? ClaimFromJson(*text) : Result<Claim>(Fail(text.error()));
   if (!claim || claim->by != "agent") return std::nullopt;
   ProcessIdentity agent{static_cast<pid_t>(claim->pid), static_cast<uint64_t>(claim->start_ticks),
@@ -56,7 +78,7 @@ Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot
   // ran.
   const bool same_boot = slot.boot_id == agents_.CurrentBoot();
   OC_TRY(ours, ClaimForNobody(job, slot));
-  OC_TRY(text_of_claim, files_.Read(AgentFile(job, slot.attempt, slot.slot, ".claim")));
+  OC_TRY(text_of_claim, files_.Read(ClaimFile(job, slot.attempt, slot.slot)));
   const auto claim = ClaimFromJson(text_of_claim);  // unreadable after a power cut: it was somebody's
   if (same_boot && (ours || (claim && claim->by == "daemon"))) {
     outcome.tasks.lost = slot.retry_tasks;
@@ -64,9 +86,14 @@ Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot
     outcome.ending.reason = StrCat("its agent ended before it began; see ", root_, "/daemon.log");
     return outcome;
   }
+  const bool owned = job.spec.owner.told();
+  const Agents::SlotName name{job.spec.id, slot.attempt, slot.slot, job.spec.owner.uid};
+  // Whatever a user's report says, nothing of the job may live on.
+  if (owned) agents_.KillStrays(name);
   auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".jsonl"));
-  if (!text && text.error().code != ErrorCode::kNotFound) return Fail(text.error());
-  const AgentReport report = ParseAgentReport(text ? *text : "");
+  // What is wrong with the folder of another user is that user's loss, and holds up nobody.
+  if (!text && !owned && text.error().code != ErrorCode::kNotFound) return Fail(text.error());
+  const AgentReport report = Believable(ParseAgentReport(text ? *text : ""), job.spec);
   outcome.tasks = ResultsOf(report);
   for (const int task : slot.retry_tasks) {
     const auto same = [task](const TaskResult& result) { return result.task == task; };
@@ -79,7 +106,7 @@ Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot
   }
   outcome.ending.state = JobState::kLost;
   outcome.ending.reason = "its agent was killed or the machine went down";
-  agents_.KillStrays({job.spec.id, slot.attempt, slot.slot});
+  if (!owned) agents_.KillStrays(name);
   return outcome;
 }
 

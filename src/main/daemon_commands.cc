@@ -2,17 +2,16 @@
 #include "main/daemon_commands.h"
 
 #include "base/json_writer.h"
+#include "cli/commands/daemon_words.h"
 #include "cli/world.h"
+#include "control/system_unit.h"
 #include "control/this_machine.h"
 #include "daemon/daemon.h"
 
 namespace overcap {
 namespace {
 
-constexpr cli::Flag kRootFlag = {"--root", "", "FOLDER", "the folder that holds the jobs"};
-constexpr cli::Flag kDaemonFlags[] = {
-    kRootFlag, {"--idle-exit", "", "SECONDS", "end after so long without jobs and clients; 0: never"}};
-constexpr cli::Flag kRecoverFlags[] = {kRootFlag};
+constexpr cli::Flag kRecoverFlags[] = {cli::kDaemonRootFlag};
 
 std::string RootOf(const cli::World& world, const cli::Args& args) {
   return args.Has("--root") ? std::string(args.Get("--root")) : world.root();
@@ -20,12 +19,24 @@ std::string RootOf(const cli::World& world, const cli::Args& args) {
 
 Result<int> Run(cli::World& world, const cli::Args& args) {
   DaemonOptions options;
+  options.system = args.Has("--system");
   options.root = RootOf(world, args);
   options.binary = world.binary();
-  OC_TRY(idle, args.GetInt("--idle-exit", options.idle_exit_seconds, 0, 365 * 86400));
+  OC_TRY(words, cli::SystemWordsOf(args));
+  OC_TRY(idle, args.GetInt("--idle-exit", options.system ? 0 : options.idle_exit_seconds, 0, 365 * 86400));
   options.idle_exit_seconds = static_cast<int>(idle);
   options.grace_seconds = static_cast<int>(world.config().jobs.grace_seconds);
-  options.machine = ThisMachine(world.config().clusters.at("local"), options.root, false);
+  if (args.Has("--print-unit")) {
+    world.out().Line(SystemUnit(options.binary, SystemFlags(words)));
+    return 0;
+  }
+  if (!options.system) {
+    options.machine = ThisMachine(world.config().clusters.at("local"), options.root, false);
+    return RunDaemon(options);
+  }
+  OC_TRY(setup, ReadSystemSetup(words, world.config()));
+  options.root = words.root, options.socket = words.socket;
+  options.machine = std::move(setup.machine), options.policy = std::move(setup.policy);
   return RunDaemon(options);
 }
 
@@ -43,8 +54,8 @@ Result<int> Recover(cli::World& world, const cli::Args& args) {
 
 constinit const cli::Command kDaemon = {.name = "daemon",
                                         .summary = "run the engine in the foreground",
-                                        .usage = "[--root FOLDER] [--idle-exit SECONDS]",
-                                        .flags = kDaemonFlags,
+                                        .usage = "[--root FOLDER] [--idle-exit SECONDS] [--system]",
+                                        .flags = cli::kDaemonFlags,
                                         .max_words = 0,
                                         .run = Run,
                                         .group = cli::CommandGroup::kSetup};

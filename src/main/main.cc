@@ -8,10 +8,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "agent/agent.h"
-#include "agent/listen.h"
-#include "agent/spare.h"
-#include "agent/trash.h"
+#include "agent/agent_command.h"
 #include "base/text.h"
 #include "cli/all_commands.h"
 #include "cli/cli.h"
@@ -35,14 +32,6 @@ int Finish(const Result<int>& status, cli::Output& out) {
   if (status) return *status;
   out.PrintError(status.error());
   return ExitStatus(status.error().code);
-}
-
-int RunAgentProcess(const std::vector<std::string>& words, cli::Output& out) {
-  if (words.size() == 2 && words[1] == "listen") return Finish(RunListener(), out);
-  if (words.size() == 3 && words[1] == "empty") return Finish(EmptyFolder(words[2]), out);
-  if (words.size() > 1 && words[1] == "spare") return Finish(RunSpare({words.begin() + 2, words.end()}), out);
-  const auto options = ParseAgentOptions({words.begin() + 1, words.end()});
-  return Finish(options ? RunAgent(*options) : Result<int>(Fail(options.error())), out);
 }
 
 int RunCli(const std::vector<std::string>& words, cli::Output& out) {
@@ -80,7 +69,7 @@ int main(int argc, char** argv) {
   }
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   overcap::cli::Output out(stdout, stderr, overcap::cli::DetectTerminal());
-  if (!words.empty() && words[0] == "agent") return overcap::RunAgentProcess(words, out);
+  if (!words.empty() && words[0] == "agent") return overcap::Finish(overcap::RunAgentCommand(words), out);
   if (words == std::vector<std::string>{"launch-node"}) return overcap::Finish(overcap::RunLaunchNode(), out);
   if (const auto hidden = overcap::FindHiddenCommand(words)) return overcap::Finish(hidden(words), out);
   return overcap::RunCli(words, out);

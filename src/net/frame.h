@@ -34,6 +34,7 @@ class FrameReader {
   // The next whole frame, or nullopt until more comes; kCorrupt for a length over the limit: close the
   // connection.
   Result<std::optional<std::string>> Next();
+  size_t Buffered() const { return buffer_.size() - begin_; }  // that Next() has not given yet
 
  private:
   uint32_t max_bytes_;

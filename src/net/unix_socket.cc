@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/unix_socket.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -51,14 +52,16 @@ const sockaddr* Address(const Place& place) {
   return reinterpret_cast<const sockaddr*>(&place.address);
 }
 
-Result<void> MakePrivate(const Fd& folder, const std::string& path) {
+// `mode`: of the folder.
+Result<void> TakeFolder(const Fd& folder, mode_t mode, const std::string& path) {
   struct stat info {};
   if (fstat(folder.Get(), &info) != 0) return Errno(errno, "listen at", path);
   if (info.st_uid != geteuid()) {
     return Fail(ErrorCode::kDenied,
                 StrCat("cannot listen at '", path, "': its folder belongs to another user"));
   }
-  if ((info.st_mode & 077) != 0 && fchmod(folder.Get(), 0700) != 0) return Errno(errno, "listen at", path);
+  if ((info.st_mode & 0777) != mode && fchmod(folder.Get(), mode) != 0)
+    return Errno(errno, "listen at", path);
   return {};
 }
 
@@ -86,24 +89,35 @@ void SetSendTimeout(int fd, std::chrono::milliseconds timeout) {
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-}  // namespace
-
-Result<Fd> ListenUnix(const std::string& path) {
+Result<Fd> ListenWith(const std::string& path, mode_t folder_mode, mode_t socket_mode) {
   const size_t slash = path.rfind('/');
   if (slash != std::string::npos && slash > 0) mkdir(path.substr(0, slash).c_str(), 0700);
   OC_TRY(place, Locate(path, "listen at"));
-  OC_TRY_VOID(MakePrivate(place.folder, path));
+  OC_TRY_VOID(TakeFolder(place.folder, folder_mode, path));
   OC_TRY_VOID(RemoveStale(place, path));
   Fd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // The mode of an unbound socket is the mode that bind gives to its file: it is never open to others.
-  if (!listener || fchmod(listener.Get(), 0600) != 0) return Errno(errno, "listen at", path);
+  // The mode of an unbound socket is, less the umask, the mode that bind gives to its file: it is never open
+  // to others who may not.
+  if (!listener || fchmod(listener.Get(), socket_mode) != 0) return Errno(errno, "listen at", path);
   if (bind(listener.Get(), Address(place), sizeof place.address) != 0) return Errno(errno, "listen at", path);
   if (listen(listener.Get(), SOMAXCONN) != 0) {
     const int error = errno;
     unlinkat(place.folder.Get(), place.name.c_str(), 0);
     return Errno(error, "listen at", path);
   }
+  if ((socket_mode & 077) != 0 && fchmodat(place.folder.Get(), place.name.c_str(), socket_mode, 0) != 0)
+    return Errno(errno, "listen at", path);
   return listener;
+}
+
+}  // namespace
+
+Result<Fd> ListenUnix(const std::string& path) {
+  return ListenWith(path, 0700, 0600);
+}
+
+Result<Fd> ListenUnixForAll(const std::string& path) {
+  return ListenWith(path, 0755, 0666);
 }
 
 Result<std::optional<Fd>> AcceptUnix(const Fd& listener) {
@@ -131,6 +145,28 @@ Result<Fd> ConnectUnix(const std::string& path, std::chrono::milliseconds timeou
   }
   SetSendTimeout(fd.Get(), std::chrono::milliseconds(0));
   return fd;
+}
+
+Result<SocketPeer> PeerOf(const Fd& connection) {
+  const auto failed = [] {
+    return Fail(ErrnoError(errno, "cannot tell who is at the other end of a connection"));
+  };
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (getsockopt(connection.Get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return failed();
+  SocketPeer peer{credentials.uid, credentials.gid, credentials.pid, std::vector<gid_t>(64)};
+  // The first call with too little room says how much it needs.
+  for (int tries = 0; tries < 2; ++tries) {
+    size = static_cast<socklen_t>(peer.groups.size() * sizeof(gid_t));
+    const int got = getsockopt(connection.Get(), SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size);
+    if (got != 0 && errno != ERANGE) return failed();
+    peer.groups.resize(size / sizeof(gid_t));
+    if (got == 0) {
+      std::sort(peer.groups.begin(), peer.groups.end());
+      return peer;
+    }
+  }
+  return failed();
 }
 
 Result<uid_t> PeerUid(const Fd& connection) {

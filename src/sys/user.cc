@@ -18,13 +18,7 @@
 namespace overcap {
 namespace {
 
-struct UserRow {
-  std::string name;
-  std::string home;
-  std::string shell;
-};
-
-std::optional<UserRow> LookUp(uid_t uid) {
+std::optional<UserEntry> LookUp(uid_t uid) {
   std::vector<char> buffer(1024);
   passwd row{};
   passwd* found = nullptr;
@@ -34,7 +28,7 @@ std::optional<UserRow> LookUp(uid_t uid) {
     buffer.resize(buffer.size() * 4);
   }
   if (error != 0 || found == nullptr) return std::nullopt;
-  return UserRow{row.pw_name, row.pw_dir, row.pw_shell};
+  return UserEntry{row.pw_name, row.pw_dir, row.pw_shell, row.pw_gid};
 }
 
 // The variable without slashes at its end; empty when it is not set.
@@ -50,6 +44,10 @@ bool IsAbsolute(std::string_view path) {
 }
 
 }  // namespace
+
+std::optional<UserEntry> FindUser(uid_t uid) {
+  return LookUp(uid);
+}
 
 std::string UserName() {
   const auto row = LookUp(geteuid());

@@ -2,11 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <sys/types.h>
 
 #include "base/result.h"
 
 namespace overcap {
+
+// What the machine's user list says of a user.
+struct UserEntry {
+  std::string name, home, shell;
+  gid_t gid = 0;
+};
+std::optional<UserEntry> FindUser(uid_t uid);  // nullopt: it knows none of that number
 
 // The name of the effective user; its number as text where the machine knows no name.
 std::string UserName();

@@ -23,7 +23,7 @@ std::string FromOf(const std::string& name, const Config& config) {
     if (first == nullptr || setting.line < first->line) first = &setting;
   }
   if (first != nullptr) return StrCat(first->file, ":", first->line);
-  return config.clusters.at(name).implied ? "its programs are on PATH" : "always there";
+  return config.clusters.at(name).implied ? "found on this machine" : "always there";
 }
 
 std::vector<Row> Rows(const World& world) {

@@ -10,13 +10,16 @@ namespace overcap::cli {
 namespace {
 
 constexpr int kNotRunning = 3;
+constexpr Flag kFlags[] = {{"--system", "", "", "the engine that all users of this machine share"}};
 
-int SayNotRunning(const World& world) {
+int SayNotRunning(const World& world, bool system) {
   if (world.out().json()) {
-    const std::string socket = world.root() + "/daemon.sock";
+    const std::string socket = EngineSocket(world.root(), system);
     JsonWriter json;
     json.BeginObject().Field("running", false).Key("pid").Null().Field("socket", socket);
     world.out().Json(json.Key("uptime_s").Null().Key("counts").Null().EndObject().Text());
+  } else if (system) {
+    world.out().Line("the engine of this machine is not running; root starts it: systemctl start overcap");
   } else {
     world.out().Line("no engine is running; it starts by itself when a job is submitted");
   }
@@ -31,9 +34,10 @@ std::string CountsText(const EngineStatus& status) {
   return parts.empty() ? "none" : Join(parts, ", ");
 }
 
-Result<int> Run(World& world, const Args&) {
-  const auto status = GetEngineStatus(world.root());
-  if (!status && status.error().code == ErrorCode::kNotFound) return SayNotRunning(world);
+Result<int> Run(World& world, const Args& args) {
+  const bool system = args.Has("--system");
+  const auto status = GetEngineStatus(EngineSocket(world.root(), system));
+  if (!status && status.error().code == ErrorCode::kNotFound) return SayNotRunning(world, system);
   if (!status) return Fail(status.error());
   if (world.out().json()) {
     world.out().Json(StrCat("{\"running\":true,", std::string_view(status->json).substr(1)));
@@ -54,6 +58,8 @@ Result<int> Run(World& world, const Args&) {
 
 constinit const Command kDaemonStatus = {.name = "daemon status",
                                          .summary = "whether the engine runs, its pid, socket and counts",
+                                         .usage = "[--system]",
+                                         .flags = kFlags,
                                          .max_words = 0,
                                          .run = Run,
                                          .group = CommandGroup::kSetup,

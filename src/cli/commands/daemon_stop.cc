@@ -8,9 +8,10 @@ namespace overcap::cli {
 namespace {
 
 constexpr int kPatienceSeconds = 30;
+constexpr Flag kFlags[] = {{"--system", "", "", "the engine that all users of this machine share"}};
 
-Result<int> Run(World& world, const Args&) {
-  const auto stopped = StopEngine(world.root(), kPatienceSeconds);
+Result<int> Run(World& world, const Args& args) {
+  const auto stopped = StopEngine(EngineSocket(world.root(), args.Has("--system")), kPatienceSeconds);
   const bool none = !stopped && stopped.error().code == ErrorCode::kNotFound;
   if (!stopped && !none) return Fail(stopped.error());
   if (world.out().json()) {
@@ -26,6 +27,8 @@ Result<int> Run(World& world, const Args&) {
 
 constinit const Command kDaemonStop = {.name = "daemon stop",
                                        .summary = "end the engine; running jobs go on",
+                                       .usage = "[--system]",
+                                       .flags = kFlags,
                                        .max_words = 0,
                                        .run = Run,
                                        .group = CommandGroup::kSetup,

@@ -63,7 +63,7 @@ Result<std::string> EngineClient::Exchange(std::string_view request, std::chrono
 
 Result<void> EngineClient::Connect() {
   if (connection_) return {};
-  const std::string socket = options_.root + "/daemon.sock";
+  const std::string socket = options_.socket.empty() ? options_.root + "/daemon.sock" : options_.socket;
   auto connected = ConnectUnix(socket, kConnectTimeout);
   if (!connected && NobodyListens(connected.error()) && !options_.binary.empty()) {
     OC_TRY(started, StartEngine(options_.binary, options_.root));
@@ -74,7 +74,16 @@ Result<void> EngineClient::Connect() {
     OC_TRY_VOID(OpenReply(std::move(frame)));
     return {};
   }
+  if (!connected && options_.of_root && NobodyListens(connected.error())) {
+    return Fail(ErrorCode::kUnavailable,
+                StrCat("the engine of this machine does not listen at '", socket, "'"),
+                "an administrator starts it: systemctl start overcap");
+  }
   if (!connected) return Fail(std::move(connected).error());
+  if (const auto uid = PeerUid(*connected); options_.of_root && (!uid || *uid != 0)) {
+    return Fail(ErrorCode::kDenied, StrCat("who listens at '", socket, "' is not root"),
+                "unset OVERCAP_SYSTEM_SOCKET, or tell an administrator");
+  }
   connection_ = std::move(*connected);
   return {};
 }

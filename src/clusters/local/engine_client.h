@@ -18,6 +18,8 @@ class EngineClient {
     std::string root;
     std::string binary;                         // started as `<binary> daemon --root <root>`; empty: never
     std::function<std::string()> machine_json;  // told to an engine that this client has started
+    std::string socket = {};                    // "": daemon.sock in the root
+    bool of_root = false;                       // only root's process may be at the other end
   };
   explicit EngineClient(Options options) : options_(std::move(options)) {}
 

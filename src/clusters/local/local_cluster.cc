@@ -39,10 +39,17 @@ JsonWriter Request(std::string_view op, std::string_view key, const std::vector<
 
 LocalCluster::LocalCluster(Options options)
     : options_(std::move(options)),
-      client_({options_.root, options_.binary, [this] { return MachineToJson(GetMachine(true)); }}) {}
+      client_({options_.root, options_.binary, [this] { return MachineToJson(GetMachine(true)); },
+               options_.socket, options_.system}) {}
+
+Result<Machine> LocalCluster::AskForMachine() const {
+  OC_TRY(reply, client_.Call("{\"op\":\"status\"}", kPatience));
+  return MachineFromJson(JsonMember(reply, "machine"));
+}
 
 const Machine& LocalCluster::GetMachine(bool fresh) const {
-  if (!machine_ || fresh) machine_ = options_.machine(fresh);
+  if (!machine_ && options_.system) machine_ = AskForMachine().value_or(Machine());
+  if (!options_.system && (!machine_ || fresh)) machine_ = options_.machine(fresh);
   return *machine_;
 }
 
@@ -51,6 +58,7 @@ Capabilities LocalCluster::GetCapabilities() const {
           .array = true,
           .dependencies = true,
           .local_files = true,
+          .placement = options_.system,
           .max_nodes = 1,
           .node = GetMachine()};
 }
@@ -61,6 +69,10 @@ Result<std::string> LocalCluster::Call(const JsonWriter& request) {
 
 Result<SubmitPlan> LocalCluster::Plan(const JobSpec& spec) {
   OC_TRY_VOID(ValidateSpec(spec));
+  if (options_.system && !machine_) {
+    OC_TRY(machine, AskForMachine());
+    machine_ = std::move(machine);
+  }
   OC_TRY_VOID(CheckFits(spec.resources, GetMachine()));
   return SubmitPlan{spec, PlanText(spec)};
 }
@@ -84,6 +96,7 @@ Result<std::vector<JobRecord>> LocalCluster::List(const JobFilter& filter) {
   for (const JobState state : filter.states) request.String(JobStateName(state));
   request.EndArray();
   if (!filter.user.empty()) request.Field("user", filter.user);
+  if (filter.own) request.Field("own", true);
   if (filter.since_us > 0) request.Field("since_us", filter.since_us);
   request.Field("all", filter.all);
   if (filter.detail != ListDetail::kFull) request.Key("columns").Raw(ListColumns(filter.detail));

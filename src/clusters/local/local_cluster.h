@@ -15,9 +15,11 @@ class LocalCluster : public Cluster {
  public:
   struct Options {
     std::string name = "local";
-    std::string root;                            // docs/formats/job-folder.md
-    std::string binary;                          // to start the engine with
-    std::function<Machine(bool fresh)> machine;  // what this machine has to give; `fresh`: look again
+    std::string root = {};                            // docs/formats/job-folder.md
+    std::string binary = {};                          // to start the engine with; "": never
+    std::function<Machine(bool fresh)> machine = {};  // what this machine has to give; `fresh`: look again
+    std::string socket = {};                          // "": in the root
+    bool system = false;  // root's engine for all users: it says what the machine has
   };
   explicit LocalCluster(Options options);
 
@@ -37,11 +39,12 @@ class LocalCluster : public Cluster {
 
  private:
   const Machine& GetMachine(bool fresh = false) const;
+  Result<Machine> AskForMachine() const;
   Result<std::string> Call(const JsonWriter& request);
 
   Options options_;
   mutable std::optional<Machine> machine_;
-  EngineClient client_;
+  mutable EngineClient client_;
 };
 
 }  // namespace overcap

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags of `overcap daemon`; the command itself is in main, since it is the engine.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/args.h"
+#include "control/system_setup.h"
+
+namespace overcap::cli {
+
+constexpr Flag kDaemonRootFlag = {"--root", "", "FOLDER", "the folder that holds the jobs"};
+constexpr Flag kDaemonFlags[] = {
+    kDaemonRootFlag,
+    {"--idle-exit", "", "SECONDS", "end after so long without jobs and clients; 0: never"},
+    {"--system", "", "", "serve all users of this machine; needs root"},
+    {"--socket", "", "FILE", "with --system: where it listens"},
+    {"--policy", "", "FILE", "with --system: which labs there are (docs/formats/policy.md)"},
+    {"--print-unit", "", "", "with --system: print a unit for systemd and end"}};
+
+// What an engine for all users is told; kUsage for flags of it without --system.
+Result<SystemWords> SystemWordsOf(const Args& args);
+
+}  // namespace overcap::cli

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user may try against the engine of a machine: nothing of it reaches root, or another user."""
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import time
+
+from overcap_rig import alive, main, shell
+from system_rig import Connection, SystemRig
+
+PRIVATE = ("name", "reason", "command", "snapshot", "source", "workdir", "dir", "logs", "exit_status", "cluster", "after")
+
+
+class OthersJobs(SystemRig):
+    def test_others_see_the_public_row_and_touch_nothing(self):
+        job_id = self.running("--name", "secret-name", *shell(f"echo secret-output; {self.gate()} # secret-word"))
+        log = self.job(job_id)["logs"][0]["path"]
+        self.be("bob")
+        record = self.job(job_id)
+        self.assertEqual((record["user"], record["state"], record["gpus"]), (self.names["alice"], "running", 1))
+        self.assertTrue(record["submitted"] and record["started"])
+        self.assertEqual([record[key] for key in PRIVATE], [None, None, [], None, None, None, None, [], None, None, []])
+        for words in (["query", job_id, "--json"], ["ls", "--all"], ["ls", "--json"], ["ls", "--quiet"], ["why", job_id], ["logs", job_id],
+                      ["exec", job_id, "id"], ["resubmit", job_id], ["wait", "--timeout", "1", job_id]):
+            done = self.overcap(*words)
+            for secret in ("secret-name", "secret-output", "secret-word"):
+                self.assertNotIn(secret, done.out + done.err, words)
+        for words in (["abort", job_id], ["hold", job_id], ["release", job_id], ["rm", job_id], ["submit", "--after", job_id, "true"],
+                      ["submit", "--after-any", job_id, "true"], ["daemon", "stop", "--system"]):
+            self.refused(*words, status=4)
+        self.refused("abort", "last", status=3)
+        self.refused("abort", job_id[-6:], status=3)
+        for path in (log, os.path.dirname(log), str(self.area("alice")), str(self.state / "journal"), str(self.state / "claims")):
+            act = os.listdir if os.path.isdir(path) else lambda path: open(path, "rb").read()
+            self.assertEqual(self.as_user("bob", lambda: len(act(path))), "PermissionError", path)
+        self.assertEqual(self.as_user("bob", lambda: os.listdir(self.state)), "PermissionError")
+        self.be("alice")
+        self.assertEqual(self.job(job_id)["state"], "running")
+        self.open_gate()
+        self.ended(job_id)
+        self.be("bob")
+        self.ok("gc", "--older-than", "1s")
+        self.be("alice")
+        self.assertEqual([job["id"] for job in self.jobs("ls", "--all")], [job_id])
+
+    def test_forged_requests_are_the_senders_own_or_nothing(self):
+        victim = self.running(*shell(self.gate()))
+        mine = f"{self.names['bob']}_17_0000000"
+        spec = {"command": ["id", "-u"], "workdir": "/tmp"}
+        forged = {**spec, "id": mine + "1", "user": self.names["alice"], "lab": "theirs", "submitted_us": 1,
+                  "owner": {"uid": 0, "gid": 0, "groups": [0], "limits": {"nofile": [9, 9]}}}
+        denied = [{**spec, "id": f"{self.names['alice']}_17_00000001"}, {**spec, "id": victim},
+                  {**spec, "id": mine + "2", "priority": 5}, {**spec, "id": mine + "3", "replaces": victim},
+                  {**spec, "id": mine + "4", "resubmit_of": victim}, {**spec, "id": mine + "5", "after": [{"job_id": victim}]}]
+        usage = [{**spec, "id": "../../etc"}, {**spec, "id": mine + "/../x"}, {**spec, "id": mine + "6", "owner": {"uid": -5, "gid": 0}},
+                 {**spec, "id": mine + "7", "placement": {"partitions": ["debug"]}}]
+        requests = [{"op": "submit", "spec": forged, "machine": {"host": "x", "cpus": 999}, "uid": 0, "user": "root"},
+                    *({"op": "submit", "spec": bad} for bad in denied + usage),
+                    {"op": "cancel", "ids": [victim], "uid": 0, "user": self.names["alice"]}, {"op": "remove", "ids": [victim]},
+                    {"op": "hold", "ids": [victim]}, {"op": "stop"}, {"op": "configure", "machine": {"host": "x", "cpus": 1}},
+                    {"op": "status"}]
+        replies = self.ask("bob", *requests)
+        record = replies[0]["ok"]
+        self.assertEqual((record["user"], record["lab"]), (self.names["bob"], None))
+        self.assertGreater(record["submitted"], "2020")
+        self.assertEqual([reply["error"]["code"] for reply in replies[1:7]], ["denied"] * 6, replies)
+        self.assertTrue(all(reply["error"]["code"] in ("denied", "usage", "corrupt") for reply in replies[7:11]), replies)
+        self.assertEqual([reply["error"]["code"] for reply in replies[11:16]], ["denied"] * 5, replies)
+        self.assertEqual(replies[16]["ok"]["machine"]["cpus"], 8)
+        self.be("bob")
+        self.assertEqual(self.ended(mine + "1")["state"], "succeeded")
+        self.assertEqual(self.text_of(mine + "1"), f"{self.uid['bob']}\n")
+        self.be("alice")
+        self.assertEqual(self.job(victim)["state"], "running")
+
+    def test_the_same_submit_twice_is_one_job_and_another_one_is_refused(self):
+        spec = {"id": f"{self.names['bob']}_17_00000001", "command": ["true"], "workdir": "/tmp"}
+        first, again, other = self.ask("bob", {"op": "submit", "spec": spec}, {"op": "submit", "spec": spec},
+                                       {"op": "submit", "spec": {**spec, "command": ["false"]}})
+        self.assertEqual(first["ok"]["id"], again["ok"]["id"])
+        self.assertEqual(other["error"]["code"], "conflict")
+
+
+class Administrators(SystemRig):
+    policy = """
+labs:
+  vision: {{gpus: 2, members: [{alice}, {bob}], admins: [{carl}]}}
+  language: {{gpus: 2, members: [{bob}]}}
+nodes: {{here: {{gpus: "a40:4", cpus: 8}}}}
+"""
+
+    def test_a_labs_administrator_stops_and_holds_its_jobs_and_no_others(self):
+        theirs = self.running(*shell(self.gate()))
+        self.assertEqual(self.job(theirs)["lab"], "vision")
+        self.be("bob")
+        self.assertEqual(self.job(self.submit("--hold", "true"))["lab"], "vision")
+        other = self.submit("--hold", "--account", "language", "true")
+        self.assertEqual(self.job(other)["lab"], "language")
+        self.refused("abort", theirs, status=4)
+        self.be("carl")
+        self.assertEqual(self.job(theirs)["command"], [])
+        self.refused("abort", other, status=4)
+        self.refused("rm", theirs, status=4)
+        self.refused("logs", theirs, status=None)
+        self.ok("abort", theirs)
+        self.be("alice")
+        job = self.ended(theirs)
+        self.assertEqual((job["state"], job["reason"]), ("cancelled", f"cancelled by {self.names['carl']}"))
+        self.be("root")
+        self.assertEqual(self.job(other)["command"], ["true"])
+        self.ok("release", other)
+        self.be("bob")
+        self.assertEqual(self.ended(other)["state"], "succeeded")
+
+    def test_labs_of_others_and_users_of_none_are_refused(self):
+        self.refused("submit", "--account", "language", "true", status=4, says="not in lab 'language'")
+        self.refused("submit", "--account", "nolab", "true", status=4, says="--account vision")
+
+
+class Areas(SystemRig):
+    def plant(self, who, act):
+        answer = self.as_user(who, act)
+        self.assertNotIsInstance(answer, str, answer)
+
+    def test_links_and_pipes_in_a_users_area_lead_nowhere(self):
+        target = self.write("roots-file", "as it was", mode=0o600, base=self.root)
+        victim = self.root / "alice/precious"
+        victim.write_text("alice's")
+        os.chown(victim, self.uid["alice"], self.gid["alice"])
+        self.be("bob")
+        job_id = self.running(*shell(self.gate()))
+        folder = self.area("bob") / "jobs" / job_id
+
+        def replace():
+            for name, to in (("events.jsonl", target), ("spec.json", victim)):
+                os.unlink(folder / name)
+                os.symlink(to, folder / name)
+            report = folder / "attempt-1/agent-0.jsonl"
+            os.unlink(report)
+            os.mkfifo(report)
+            return 1
+
+        self.until((folder / "attempt-1/agent-0.jsonl").exists, "the agent's report")
+        self.plant("bob", replace)
+        self.ok("abort", job_id)
+        self.assertIn(self.ended(job_id)["state"], ("lost", "cancelled"))
+        self.assertEqual((target.read_text(), victim.read_text()), ("as it was", "alice's"))
+        self.ok("rm", job_id)
+        self.be("alice")
+        self.assertEqual(self.run_job("true")["state"], "succeeded")
+
+    def test_a_folder_of_jobs_that_is_a_link_takes_nothing_anywhere(self):
+        self.be("bob")
+        self.ok("ls")
+        area, elsewhere = self.area("bob"), self.root / "elsewhere"
+        elsewhere.mkdir()
+        elsewhere.chmod(0o777)
+        self.plant("bob", lambda: os.symlink(elsewhere, area / "jobs") or 1)
+        reply = self.ask("bob", {"op": "submit", "spec": {"id": f"{self.names['bob']}_17_00000001", "command": ["true"],
+                                                          "workdir": "/tmp"}})
+        self.assertIn("error", reply)
+        self.assertEqual(os.listdir(elsewhere), [])
+        self.be("alice")
+        self.assertEqual(self.run_job("true")["state"], "succeeded")
+
+    def test_a_claim_that_a_user_writes_signals_nobody(self):
+        """Of old the claim in the job's folder said which process is the agent."""
+        self.be("alice")
+        bystander_job = self.running(*shell(f"echo $$ >{self.facts}/bystander; {self.gate()}"))
+        bystander = int(self.fact("bystander"))
+        self.be("bob")
+        job_id = self.running(*shell(self.gate("other")))
+        claim = self.area("bob") / "jobs" / job_id / "attempt-1/agent-0.claim"
+        self.until(claim.exists, "the agent's own claim")
+        with open(f"/proc/{bystander}/stat", "rb") as f:
+            ticks = int(f.read().rpartition(b")")[2].split()[19])
+        forged = {**json.loads(claim.read_text()), "pid": bystander, "start_ticks": ticks}
+        self.plant("bob", lambda: claim.write_text(json.dumps(forged)))
+        self.stop_engine(signal.SIGKILL)
+        self.start_engine()
+        self.ok("abort", job_id)
+        self.assertEqual(self.ended(job_id)["state"], "cancelled")
+        self.assertTrue(alive(bystander))
+        self.be("alice")
+        self.assertEqual(self.job(bystander_job)["state"], "running")
+
+    def test_a_report_that_lies_is_about_its_own_job_only(self):
+        self.be("bob")
+        job_id = self.running(*shell(f"echo $$ >{self.facts}/rank; {self.gate()}"))
+        rank = int(self.fact("rank"))
+        report = self.area("bob") / "jobs" / job_id / "attempt-1/agent-0.jsonl"
+        lines = [{"e": "end", "t": 1, "state": "succeeded", "exit_status": 0, "signal": 0, "first_failed_rank": -1, "reason": "x" * 9000}]
+        (claim,) = (self.state / "claims" / job_id).iterdir()
+        agent = json.loads(claim.read_text())["pid"]
+
+        def lie():
+            os.kill(agent, signal.SIGKILL)
+            report.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            return 1
+
+        self.plant("bob", lie)
+        self.assertIn(self.ended(job_id)["state"], ("succeeded", "lost"))
+        self.until(lambda: not alive(rank), "what it left to be killed, whatever it says")
+
+
+class Exhaustion(SystemRig):
+    def test_connections_half_requests_and_replies_that_nobody_reads_hold_up_nobody(self):
+        def flood():
+            connections, told = [], 0
+            for i in range(80):
+                try:
+                    connection = Connection(self.socket)
+                except OSError:
+                    continue
+                connections.append(connection)
+                connection.socket.settimeout(0.05)
+                try:
+                    if i % 3 == 0:
+                        connection.socket.sendall(struct.pack("<I", 4000000) + b"{")
+                    elif i % 3 == 1:
+                        for _ in range(200):
+                            connection.send({"op": "list", "all": True})
+                    else:
+                        connection.send({"op": "status"})
+                except OSError:
+                    told += 1
+            open(self.facts / "flooded", "w").write(f"{told}\n")
+            end = time.monotonic() + 60
+            while not os.path.exists(self.facts / "gate") and time.monotonic() < end:
+                time.sleep(0.02)
+            return told
+
+        for _ in range(5):
+            self.submit("--hold", "true")
+        child = os.fork()
+        if child == 0:
+            try:
+                self.as_user("bob", flood)
+            finally:
+                os._exit(0)
+        try:
+            self.fact("flooded")
+            began = time.monotonic()
+            self.assertEqual(self.run_job("true")["state"], "succeeded")
+            self.assertLess(time.monotonic() - began, 20)
+            answer = self.as_user("bob", lambda: Connection(self.socket).receive())
+            self.assertEqual(answer["error"]["code"], "unavailable", answer)
+            self.assertIn("connections", answer["error"]["message"])
+        finally:
+            self.open_gate()
+            os.waitpid(child, 0)
+
+    def test_a_request_that_is_too_long_is_told_so(self):
+        def act():
+            connection = Connection(self.socket)
+            connection.socket.sendall(struct.pack("<I", 5 << 20))
+            return connection.receive()
+
+        self.assertIn("too long", self.as_user("bob", act)["error"]["message"])
+
+    def test_whatever_a_user_sends_the_engine_goes_on(self):
+        victim = self.running(*shell(self.gate()))
+        chance = random.Random(7)
+        good = [json.dumps(request).encode() for request in (
+            {"op": "list", "all": True, "columns": ["id", "user", "command"]}, {"op": "query", "ids": [victim]},
+            {"op": "cancel", "ids": [victim], "reason": "x"}, {"op": "wait", "ids": [victim], "until": "ended", "timeout_s": 0},
+            {"op": "submit", "spec": {"id": f"{self.names['bob']}_17_00000001", "command": ["true"], "workdir": "/tmp", "hold": True,
+                                      "array": "0-9", "owner": {"uid": 0, "gid": 0}}})]
+
+        def mutate(text):
+            text = bytearray(text)
+            for _ in range(chance.randint(1, 4)):
+                at = chance.randrange(len(text))
+                kind = chance.randrange(3)
+                if kind == 0:
+                    text[at] = chance.randrange(256)
+                elif kind == 1:
+                    del text[at:at + chance.randint(1, 8)]
+                else:
+                    text[at:at] = bytes(chance.randrange(256) for _ in range(chance.randint(1, 4)))
+                text = text or bytearray(b"{")
+            return bytes(text)
+
+        def act():
+            answered = 0
+            for _ in range(20):
+                connection = Connection(self.socket)
+                for _ in range(25):
+                    connection.send(mutate(chance.choice(good)))
+                    answer = connection.receive()
+                    answered += "error" in answer or "ok" in answer
+                connection.socket.sendall(bytes(chance.randrange(256) for _ in range(64)))
+                connection.socket.shutdown(socket.SHUT_WR)
+                connection.socket.close()
+            return answered
+
+        self.assertEqual(self.as_user("bob", act), 500)
+        self.assertEqual(self.job(victim)["state"], "running")
+        self.assertIsNone(self.engine.poll())
+
+
+if __name__ == "__main__":
+    main()
