@@ -25,6 +25,7 @@ class AttemptFolder {
     return slot_ == 0 ? folder_ + "/requeue" : StrCat(folder_, "/requeue-", slot_);
   }
   std::string Code() const { return folder_ + "/code"; }
+  std::string OwnCode() const { return StrCat(folder_, "/code-", slot_); }  // of one slot
   std::string Environment() const { return folder_ + "/environment"; }
   std::string NextTask() const { return folder_ + "/next-task"; }
   std::string Log(int rank) const { return StrCat(folder_, "/rank-", rank, ".log"); }

@@ -6,6 +6,7 @@
 
 #include "agent/code_folder.h"
 #include "agent/ending.h"
+#include "agent/mounts_step.h"
 #include "agent/rank_environment.h"
 #include "agent/rank_group.h"
 #include "base/text.h"
@@ -60,7 +61,32 @@ Result<Ending> AttemptRun::RunSpec() {
   OC_TRY(folder, PrepareFolder(spec, attempt_, store, &supervisor_));
   OC_TRY_VOID(MakeStateFolder());
   const RankVariables variables{blob, cluster_.variables};
-  return cluster_.srun ? RunOnNodes(spec, variables, folder) : RunHere(spec, variables, folder);
+  const auto run = [&] {
+    return cluster_.srun ? RunOnNodes(spec, variables, folder) : RunHere(spec, variables, folder);
+  };
+  return spec.mounts.empty() ? run() : RunWithMounts(spec, blob, run);
+}
+
+Result<Ending> AttemptRun::RunWithMounts(const JobSpec& spec, std::string_view blob,
+                                         const std::function<Result<Ending>()>& run) {
+  MountsStep mounts(spec, options_, attempt_, clock_, &supervisor_);
+  std::vector<std::string> env;
+  for (std::string& entry : Split(blob, '\0')) {
+    if (!entry.empty()) env.push_back(std::move(entry));
+  }
+  const auto say_notes = [&] {
+    for (const std::string& note : mounts.TakeNotes()) report_.WriteIfRoom(NoteLine(clock_.WallUs(), note));
+  };
+  OC_TRY_VOID(mounts.Prepare(CodeFolder(spec, attempt_), env));
+  say_notes();
+  Result<Ending> ending = run();
+  const std::string unsaved = mounts.Release();
+  say_notes();
+  if (!unsaved.empty()) {
+    report_.WriteIfRoom(NoteLine(clock_.WallUs(), unsaved));
+    if (ending && ending->state == JobState::kSucceeded) return CannotRun(unsaved);
+  }
+  return ending;
 }
 
 Result<Ending> AttemptRun::RunHere(const JobSpec& spec, const RankVariables& variables,

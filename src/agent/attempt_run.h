@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/array_run.h"
@@ -46,6 +48,9 @@ class AttemptRun {
  private:
   Result<Ending> RunSpec();
   Result<void> MakeStateFolder();
+  // With the job's stores in its folder.
+  Result<Ending> RunWithMounts(const JobSpec& spec, std::string_view blob,
+                               const std::function<Result<Ending>()>& run);
   Result<Ending> RunHere(const JobSpec& spec, const RankVariables& variables, const std::string& folder);
   Result<Ending> RunOnNodes(const JobSpec& spec, const RankVariables& variables, const std::string& folder);
   Result<Ending> RunRanks(const JobSpec& spec, Ranks* ranks);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/code_folder.h"
 
+#include <algorithm>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -30,11 +31,16 @@ Result<Fd> LockFolder(const std::string& path, Supervisor* supervisor) {
   return Fail(ErrorCode::kUnavailable, StrCat("'", path, "' was locked by another agent for too long"));
 }
 
-Result<void> Copy(const SnapshotStore& store, const std::string& tree, const AttemptFolder& attempt,
+// Whether slots of an array cannot share one copy: each has mounts of its own.
+bool NeedsOwnCopy(const JobSpec& spec) {
+  return !spec.array.empty() && !std::all_of(spec.mounts.begin(), spec.mounts.end(), IsLinkedFolder);
+}
+
+Result<void> Copy(const SnapshotStore& store, const std::string& tree, const std::string& folder,
                   Supervisor* supervisor) {
   MaterialiseOptions options;
   options.cancelled = [supervisor] { return supervisor->CancelRequested(); };
-  OC_TRY_VOID(Materialise(store, tree, attempt.Code(), options));
+  OC_TRY_VOID(Materialise(store, tree, folder, options));
   return {};
 }
 
@@ -46,24 +52,29 @@ Result<void> CopyShared(const std::string& tree, const AttemptFolder& attempt, c
   const auto lock = LockFolder(attempt.Path(), supervisor);
   if (!lock && lock.error().code == ErrorCode::kConflict) return Fail(lock.error());
   if (files.Exists(attempt.Code())) return {};
-  Result<void> copied = Copy(store, tree, attempt, supervisor);  // appears complete or not at all
+  Result<void> copied = Copy(store, tree, attempt.Code(), supervisor);  // appears complete or not at all
   if (!copied && !supervisor->CancelRequested() && files.Exists(attempt.Code())) return {};
   return copied;
 }
 
 }  // namespace
 
+std::string CodeFolder(const JobSpec& spec, const AttemptFolder& attempt) {
+  return NeedsOwnCopy(spec) ? attempt.OwnCode() : attempt.Code();
+}
+
 Result<std::string> PrepareFolder(const JobSpec& spec, const AttemptFolder& attempt,
                                   const SnapshotStore& store, Supervisor* supervisor) {
   std::string folder = spec.workdir;
   if (!spec.snapshot.empty()) {
-    if (spec.array.empty()) {
-      OC_TRY_VOID(Copy(store, spec.snapshot, attempt, supervisor));
+    const std::string code = CodeFolder(spec, attempt);
+    if (spec.array.empty() || NeedsOwnCopy(spec)) {
+      OC_TRY_VOID(Copy(store, spec.snapshot, code, supervisor));
     } else {
       OC_TRY_VOID(CopyShared(spec.snapshot, attempt, store, supervisor));
     }
     const bool top = spec.workdir.empty() || spec.workdir == ".";
-    folder = top ? attempt.Code() : StrCat(attempt.Code(), "/", spec.workdir);
+    folder = top ? code : StrCat(code, "/", spec.workdir);
   }
   struct stat info;
   if (stat(folder.c_str(), &info) != 0)

@@ -11,6 +11,10 @@
 
 namespace overcap {
 
+// Where the attempt's copy of the code stands. Tasks of an array share it, unless they need different links
+// in it.
+std::string CodeFolder(const JobSpec& spec, const AttemptFolder& attempt);
+
 // Makes the attempt's copy of the captured code, if the job has any, and returns the folder in which its
 // ranks start. The agents of an array share one copy: the first makes it, the others wait for it kConflict
 // when `supervisor` is told to stop meanwhile.

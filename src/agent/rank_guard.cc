@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/rank_guard.h"
 
+#include <algorithm>
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -79,7 +80,14 @@ bool RankGuard::KernelKilled() const {
 // Resident memory counts shared pages once per process, so only when that is too much the dear sum is made.
 bool RankGuard::OverMemory() const {
   if (cgroup_ && cgroup_->LimitsMemory()) return KernelKilled();
-  const std::vector<pid_t> pids = LikelyChildrenOf(getpid());
+  std::vector<pid_t> pids = LikelyChildrenOf(getpid());
+  for (size_t i = 0; i < pids.size();
+       ++i) {  // engines, and who holds the job's mounts, are none of its ranks
+    if (!IsEngineProcess(pids[i])) continue;
+    const std::vector<pid_t> below = LikelyChildrenOf(pids[i]);
+    std::erase_if(pids, [&](pid_t pid) { return std::find(below.begin(), below.end(), pid) != below.end(); });
+  }
+  std::erase_if(pids, IsEngineProcess);
   return ResidentBytes(pids) > resources_.mem_bytes && ProportionalBytes(pids) > resources_.mem_bytes;
 }
 

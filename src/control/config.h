@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "clusters/cluster_settings.h"
+#include "control/mounts/mount_entry.h"
 #include "control/stores/store_entry.h"
 #include "sys/variables.h"
 
@@ -50,6 +51,8 @@ struct ClusterConfig {
   // Of clusters with a scheduler of their own. Folders are as they were written (expand_folder.h).
   std::string folder;  // where jobs and store stand; "": under the usual root
   SchedulerSettings scheduler;
+  std::string mounts_at;  // the nodes' own folder for mounts, as written; "": /tmp
+  MountEntries mounts;    // clusters.<name>.mounts: of its jobs
   JobDefaults defaults;  // those that Config::settings names count, over Config::defaults
   bool implied = false;  // no file names it: its scheduler's programs are at hand
   bool operator==(const ClusterConfig&) const = default;
@@ -101,6 +104,8 @@ struct Config {
   } workspaces;
 
   StoreEntries stores;  // stores.<name>; those of a nearer file hide others of the same name
+
+  MountEntries mounts;  // mounts.<name>: of all jobs
 
   std::map<std::string, ConfigSetting> settings;  // by key path: what files set, the winner only
   std::vector<std::string> files;                 // that were read, nearest first

@@ -45,6 +45,7 @@ constexpr ConfigKey kKeys[] = {
     {"clusters.*.gpu_type_as_constraint", ConfigType::kSwitch, 0, 0, "ask for GPU types by node features, not by gres", OC_CLUSTER_FIELD(scheduler.gpu_type_as_constraint), 0, {}, kSched},
     {"clusters.*.max_time", ConfigType::kDuration, 0, kHundredYears, "longest time limit of a job; none: no limit", OC_CLUSTER_FIELD(scheduler.max_time_seconds), 0, {}, kSched},
     {"clusters.*.max_gpus", ConfigType::kCount, 0, kMillion, "most GPUs of a job; 0: no limit", OC_CLUSTER_FIELD(scheduler.max_gpus), 0, "no limit", kSched},
+    {"clusters.*.mounts_at", ConfigType::kFolder, 0, 0, "the nodes' own folder for mount points, caches and copies of mounts", OC_CLUSTER_FIELD(mounts_at), 0, "/tmp"},
     {"clusters.*.defaults.gpus", ConfigType::kCount, 0, kMillion, "defaults.gpus of its jobs", OC_CLUSTER_FIELD(defaults.gpus)},
     {"clusters.*.defaults.cpus", ConfigType::kCount, 0, kMillion, "defaults.cpus of its jobs", OC_CLUSTER_FIELD(defaults.cpus)},
     {"clusters.*.defaults.mem", ConfigType::kBytes, 0, kMost, "defaults.mem of its jobs", OC_CLUSTER_FIELD(defaults.mem_bytes)},
@@ -311,6 +312,32 @@ Result<void> CheckClusterSettings(const Config& config) {
   return {};
 }
 
+namespace {
+
+// A value of a section that the table of keys does not have.
+EffectiveValue Unlisted(const Config& config, const std::string& entry, std::string_view field,
+                        std::string text, const std::string& name) {
+  EffectiveValue value;
+  value.path = StrCat(entry, ".", field);
+  value.value = std::move(text);
+  value.name = name;
+  if (const auto setting = config.settings.find(entry); setting != config.settings.end()) {
+    value.file = setting->second.file;
+    value.line = setting->second.line;
+  }
+  return value;
+}
+
+void AddMounts(const Config& config, const std::string& section, const MountEntries& mounts,
+               std::vector<EffectiveValue>* values) {
+  for (const auto& [name, entry] : mounts) {
+    for (const MountField& field : MountFields(entry))
+      values->push_back(Unlisted(config, StrCat(section, ".", name), field.name, field.value, name));
+  }
+}
+
+}  // namespace
+
 std::vector<EffectiveValue> EffectiveValues(const Config& config) {
   Config copy = config;  // fields are handed out for writing
   std::vector<EffectiveValue> values;
@@ -337,18 +364,12 @@ std::vector<EffectiveValue> EffectiveValues(const Config& config) {
     }
   }
   for (const auto& [name, entry] : config.stores) {
-    for (const StoreField& field : StoreFields(entry)) {
-      EffectiveValue value;
-      value.path = StrCat("stores.", name, ".", field.name);
-      value.value = field.value;
-      value.name = name;
-      if (const auto setting = config.settings.find("stores." + name); setting != config.settings.end()) {
-        value.file = setting->second.file;
-        value.line = setting->second.line;
-      }
-      values.push_back(std::move(value));
-    }
+    for (const StoreField& field : StoreFields(entry))
+      values.push_back(Unlisted(config, "stores." + name, field.name, field.value, name));
   }
+  AddMounts(config, "mounts", config.mounts, &values);
+  for (const auto& [name, cluster] : config.clusters)
+    AddMounts(config, StrCat("clusters.", name, ".mounts"), cluster.mounts, &values);
   return values;
 }
 

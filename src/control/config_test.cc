@@ -223,8 +223,8 @@ TEST(Config, WhatIsWrongIsSaidWithFileAndLine) {
       {"clusters:\n  local:\n    gpu: 1\n",
        "overcap.yaml:3: unknown key 'gpu' in 'clusters.local' | did you mean 'gpus'?"},
       {"xyzzy: 1\n",
-       "overcap.yaml:1: unknown key 'xyzzy' | one of: cluster, clusters, code, defaults, jobs, retention, "
-       "stores, workspaces"},
+       "overcap.yaml:1: unknown key 'xyzzy' | one of: cluster, clusters, code, defaults, jobs, mounts, "
+       "retention, stores, workspaces"},
       {"defaults:\n  gpus: many\n", "overcap.yaml:2: 'defaults.gpus' must be a whole number, not 'many'"},
       {"defaults:\n  gpus: -1\n", "overcap.yaml:2: 'defaults.gpus' must be at least 0, not -1"},
       {"defaults:\n  gpus: 1e3\n", "overcap.yaml:2: 'defaults.gpus' must be a whole number, not '1e3'"},

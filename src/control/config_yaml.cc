@@ -32,6 +32,10 @@ class Walker {
   Result<std::vector<GpuDeclaration>> Gpus(const YAML::Node& node, int line);
   Result<void> Stores(const YAML::Node& node);
   Result<StoreEntry> OneStore(const YAML::Node& node, const std::string& name);
+  // `section`: "mounts" or "clusters.big.mounts".
+  Result<void> Mounts(const YAML::Node& node, const std::string& section, MountEntries* mounts);
+  Result<MountEntry> OneMount(const YAML::Node& node, const std::string& name);
+  Result<void> MountValue(const std::string& field, const YAML::Node& value, MountEntry* entry);
   Result<GpuDeclaration> OneGpu(const YAML::Node& node, int line);
   Result<void> GpuField(const std::string& field, const YAML::Node& value, GpuDeclaration* gpu);
 
@@ -106,8 +110,12 @@ Result<void> Walker::Entry(const YAML::Node& key, const YAML::Node& value, const
                            const std::string& name) {
   const std::string word = key.Scalar();
   if (pattern.empty() && word == "stores") return Stores(value);
+  if (pattern.empty() && word == "mounts") return Mounts(value, word, &config_->mounts);
+  if (pattern == "clusters.*" && word == "mounts")
+    return Mounts(value, StrCat("clusters.", name, ".mounts"), &config_->clusters[name].mounts);
   std::set<std::string> known = KeysUnder(pattern);
-  if (pattern.empty()) known.insert("stores");
+  if (pattern.empty()) known.insert({"stores", "mounts"});
+  if (pattern == "clusters.*") known.insert("mounts");
   if (known.contains("*")) {
     const ConfigKey* cluster = FindKey("cluster");
     std::string checked;
@@ -202,6 +210,64 @@ Result<StoreEntry> Walker::OneStore(const YAML::Node& node, const std::string& n
       return Bad(LineOf(each.first), StrCat("store '", name, "': ", set.error().message), set.error().hint);
   }
   return entry;
+}
+
+Result<void> Walker::Mounts(const YAML::Node& node, const std::string& section, MountEntries* mounts) {
+  if (node.IsNull()) return {};
+  if (!node.IsMap())
+    return Bad(LineOf(node), StrCat("'", section, "' must have names below it"), "data: s3://bucket/prefix");
+  std::set<std::string> seen;
+  for (const auto& each : node) {
+    const std::string name = each.first.IsScalar() ? each.first.Scalar() : "";
+    const int line = LineOf(each.first);
+    if (!seen.insert(name).second)
+      return Bad(line, StrCat("mount ", Quoted(name), " stands here a second time"));
+    OC_TRY(entry, OneMount(each.second, name));
+    entry.where = StrCat(file_, ":", line);
+    if (const auto fits = CheckedMount(name, entry); !fits)
+      return Bad(line, fits.error().message, fits.error().hint);
+    const std::string path = StrCat(section, ".", name);
+    if (config_->settings.contains(path)) continue;
+    config_->settings[path] = {entry.store, file_, line};
+    (*mounts)[name] = std::move(entry);
+  }
+  return {};
+}
+
+Result<MountEntry> Walker::OneMount(const YAML::Node& node, const std::string& name) {
+  MountEntry entry;
+  if (node.IsScalar()) {
+    if (const auto set = SetMountField("store", node.Scalar(), &entry); !set)
+      return Bad(LineOf(node), StrCat("mount ", Quoted(name), ": ", set.error().message));
+    return entry;
+  }
+  if (!node.IsMap())
+    return Bad(LineOf(node), StrCat("mount ", Quoted(name), " must be a store, or have 'store' below it"));
+  std::set<std::string> seen;
+  for (const auto& each : node) {
+    const std::string field = each.first.IsScalar() ? each.first.Scalar() : "";
+    if (!seen.insert(field).second)
+      return Bad(LineOf(each.first), StrCat("key ", Quoted(field), " stands here a second time"));
+    const auto set = MountValue(field, each.second, &entry);
+    if (!set)
+      return Bad(LineOf(each.first), StrCat("mount ", Quoted(name), ": ", set.error().message),
+                 set.error().hint);
+  }
+  if (entry.store.empty())
+    return Bad(LineOf(node), StrCat("mount ", Quoted(name), " has no 'store'"), "store: s3://bucket/prefix");
+  return entry;
+}
+
+Result<void> Walker::MountValue(const std::string& field, const YAML::Node& value, MountEntry* entry) {
+  if (field != "options" || !value.IsSequence())
+    return SetMountField(field, value.IsScalar() ? value.Scalar() : "", entry);
+  std::vector<std::string> words;
+  for (const YAML::Node& word : value) {
+    if (!word.IsScalar()) return Fail(ErrorCode::kUsage, "'options' must be a list of words");
+    words.push_back(word.Scalar());
+  }
+  SetMountOptions(std::move(words), entry);
+  return {};
 }
 
 Result<std::vector<GpuDeclaration>> Walker::Gpus(const YAML::Node& node, int line) {

@@ -3,6 +3,7 @@
 
 #include "control/enter.h"
 #include "control/hold_allocation.h"
+#include "control/mounts/keep_mounts.h"
 #include "control/sshd_session.h"
 
 namespace overcap {
@@ -12,6 +13,7 @@ HiddenCommand FindHiddenCommand(const std::vector<std::string>& words) {
   if (words[0] == "enter") return RunEnter;
   if (words[0] == "enter-sshd") return RunEnterSshd;
   if (words[0] == "hold-allocation") return RunHoldAllocation;
+  if (words.size() > 1 && words[0] == "agent" && words[1] == "mounts") return RunMountsKeeper;
   return nullptr;
 }
 

@@ -31,6 +31,7 @@ struct JobRequest {
   std::optional<int64_t> mem_bytes;
   std::optional<int64_t> time_seconds;
   Placement placement;
+  std::vector<std::string> mounts;  // --mount, as typed
   ArraySpec array;
   std::vector<SweepAxis> sweep;   // with its array
   std::vector<Dependency> after;  // whole ids

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/submit.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "clusters/cluster_view.h"
+#include "control/mounts/mounts_of_job.h"
 #include "control/submitter_environment.h"
 #include "model/job_id.h"
 #include "snapshot/code_tree.h"
@@ -22,6 +24,7 @@ struct Draft {
   std::vector<std::string> variables;
   std::string program;  // the file that the command stands for now
   std::string script;   // the batch script, its path in the folder; "": none
+  std::vector<std::string> notes = {};
 };
 
 std::string NameOf(std::string_view variable) {
@@ -89,6 +92,42 @@ Result<void> CheckCapabilities(const JobSpec& spec, const Capabilities& can, con
               "-c NAME names another cluster, 'overcap cluster list' those there are");
 }
 
+// Only the first node of a job has somebody who mounts.
+Result<void> CheckNodes(const JobSpec& spec) {
+  for (const MountSpec& mount : spec.mounts) {
+    if (spec.resources.nodes == 1 || IsLinkedFolder(mount)) continue;
+    if (IsCopy(mount.mode) && !spec.mounts_at.empty()) continue;
+    return Fail(ErrorCode::kUsage,
+                StrCat("mount '", mount.name, "': only folders and copies reach the ", spec.resources.nodes,
+                       " nodes of a job"),
+                "write 'mode: copy' and 'mounts_at' of the cluster on a file system that all nodes see, or "
+                "leave it out with --mount " +
+                    mount.name + "=none");
+  }
+  return {};
+}
+
+// Only a copy of the code can be given links: a folder that the job runs in itself is the user's own.
+Result<void> SetMounts(const JobRequest& request, const Config& config, Draft* draft) {
+  const auto cluster = config.clusters.find(draft->spec.cluster);
+  const ClusterConfig standard;
+  const ClusterConfig& of_cluster = cluster == config.clusters.end() ? standard : cluster->second;
+  const StoreBook book{config.stores, Variables(draft->variables), request.folder};
+  OC_TRY(job, MountsOfJob({config.mounts, of_cluster.mounts, request.mounts}, book));
+  if (job.mounts.empty()) return {};
+  if (!draft->workdir.inside) {
+    const std::string where =
+        StrCat("the job runs in '", draft->workdir.path, "' itself, not in a copy of its code");
+    if (!request.mounts.empty()) return Fail(ErrorCode::kUsage, StrCat("--mount: ", where));
+    draft->notes.push_back(StrCat("nothing is mounted: ", where));
+    return {};
+  }
+  draft->spec.mounts = std::move(job.mounts);
+  draft->spec.mounts_at = of_cluster.mounts_at;
+  draft->notes.insert(draft->notes.end(), job.notes.begin(), job.notes.end());
+  return CheckNodes(draft->spec);
+}
+
 Result<Draft> MakeDraft(const JobRequest& request, const SubmitTools& tools) {
   const Capabilities can = tools.cluster.GetCapabilities();
   const Config config = ConfigFor(tools.config, tools.cluster.Name());
@@ -105,6 +144,7 @@ Result<Draft> MakeDraft(const JobRequest& request, const SubmitTools& tools) {
   OC_TRY(workdir, FindWorkdir(request));
   draft.workdir = std::move(workdir);
   draft.spec.workdir = draft.workdir.path;
+  OC_TRY_VOID(SetMounts(request, config, &draft));
   OC_TRY(program, FindProgram(draft));
   draft.program = std::move(program);
   OC_TRY_VOID(CheckCapabilities(draft.spec, can, tools.cluster.Name()));
@@ -145,7 +185,35 @@ Result<void> CheckCaptured(const Draft& draft, const SnapshotStore& store, const
               "an ignore file leaves it out: take it in with a line '!" + path + "' in .overcapignore");
 }
 
+// Whether a link can take the path's place in the code: nothing, a link or an empty folder stands there.
+Result<bool> IsFreeForLink(const CodeTree& code, const std::string& path) {
+  for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    OC_TRY(above, code.Find(path.substr(0, slash)));
+    if (above && above->kind != EntryKind::kFolder) return false;
+  }
+  OC_TRY(entry, code.Find(path));
+  if (!entry || entry->kind == EntryKind::kLink) return true;
+  if (entry->kind != EntryKind::kFolder) return false;
+  OC_TRY(entries, code.Entries());
+  return std::ranges::none_of(entries,
+                              [&](const CodeEntry& each) { return each.path.starts_with(path + "/"); });
+}
+
+Result<void> CheckMountPlaces(const Draft& draft, const SnapshotStore& store, const std::string& tree) {
+  for (const MountSpec& mount : draft.spec.mounts) {
+    OC_TRY(free, WithCodeTree(store, tree,
+                              [&](const CodeTree& code, bool) { return IsFreeForLink(code, mount.at); }));
+    if (free) continue;
+    return Fail(ErrorCode::kUsage,
+                StrCat("mount '", mount.name, "': '", mount.at, "' is in the captured code already"),
+                StrCat("choose another 'at', or leave it out of the code with a line '/", mount.at,
+                       "' in .overcapignore"));
+  }
+  return {};
+}
+
 std::vector<std::string> Notes(const Draft& draft, std::vector<std::string> notes) {
+  notes.insert(notes.end(), draft.notes.begin(), draft.notes.end());
   if (!draft.workdir.inside) {
     notes.push_back(
         StrCat("'", draft.workdir.path,
@@ -195,6 +263,7 @@ Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& too
   if (draft.workdir.inside) {
     OC_TRY(capture, Capture(store, request.folder, {.progress = tools.progress, .root = {}}));
     OC_TRY_VOID(CheckCaptured(draft, store, capture.tree_id));
+    OC_TRY_VOID(CheckMountPlaces(draft, store, capture.tree_id));
     draft.spec.snapshot = capture.tree_id;
     draft.spec.workdir = draft.workdir.inner;
     prepared.capture = std::move(capture);

@@ -69,8 +69,8 @@ int main(int argc, char** argv) {
   }
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   overcap::cli::Output out(stdout, stderr, overcap::cli::DetectTerminal());
+  if (const auto hidden = overcap::FindHiddenCommand(words)) return overcap::Finish(hidden(words), out);
   if (!words.empty() && words[0] == "agent") return overcap::Finish(overcap::RunAgentCommand(words), out);
   if (words == std::vector<std::string>{"launch-node"}) return overcap::Finish(overcap::RunLaunchNode(), out);
-  if (const auto hidden = overcap::FindHiddenCommand(words)) return overcap::Finish(hidden(words), out);
   return overcap::RunCli(words, out);
 }

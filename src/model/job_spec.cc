@@ -265,6 +265,7 @@ Result<void> ValidateSpec(const JobSpec& spec) {
   OC_TRY_VOID(CheckResources(spec.resources));
   OC_TRY_VOID(CheckPlace(spec));
   OC_TRY_VOID(CheckLinks(spec));
+  OC_TRY_VOID(CheckMounts(spec.mounts));
   OC_TRY_VOID(CheckCount("max_restarts", spec.max_restarts, 0, kMaxCount));
   OC_TRY_VOID(CheckCount("warn_seconds", spec.warn_seconds, 0, kMaxWarnSeconds));
   OC_TRY_VOID(CheckCount("umask", spec.umask, -1, 0777));
@@ -317,6 +318,11 @@ std::string SpecToJson(const JobSpec& spec) {
   WriteUnless(&out, "snapshot", spec.snapshot, standard.snapshot);
   WriteUnless(&out, "environment", spec.environment, standard.environment);
   WriteStrings(&out, "env_names", spec.env_names);
+  if (!spec.mounts.empty()) {
+    out.Key("mounts");
+    WriteMounts(&out, spec.mounts);
+  }
+  WriteUnless(&out, "mounts_at", spec.mounts_at, standard.mounts_at);
   WriteAfter(&out, spec.after);
   WriteUnless(&out, "replaces", spec.replaces, standard.replaces);
   WriteUnless(&out, "resubmit_of", spec.resubmit_of, standard.resubmit_of);
@@ -354,6 +360,11 @@ Result<JobSpec> SpecFromJson(std::string_view json) {
   }
   ReadSweep(&reader, &spec.sweep);
   ReadAfter(&reader, &spec.after);
+  if (const Json* mounts = reader.Array("mounts")) {
+    OC_TRY(read, ReadMounts(*mounts));
+    spec.mounts = std::move(read);
+  }
+  reader.Read("mounts_at", &spec.mounts_at);
   reader.Read("batch", &spec.batch);
   reader.Read("hold", &spec.hold);
   reader.Read("requeue", &spec.requeue);

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "model/job_owner.h"
+#include "model/mount_spec.h"
 
 namespace overcap {
 
@@ -89,6 +90,8 @@ struct JobSpec {
   std::string snapshot;     // SHA-256 (hex) of the code's tree; empty: no code captured, workdir is absolute
   std::string environment;  // SHA-256 of the private blob with the submitter's variables
   std::vector<std::string> env_names;  // names (never values) given with --env
+  std::vector<MountSpec> mounts;       // stores in the job's folder
+  std::string mounts_at;               // the node's own folder for them, as written; "": /tmp
   std::vector<Dependency> after;
   std::string replaces;  // resubmit: stop this job first, start only when it has ended
   std::string resubmit_of;

@@ -8,6 +8,7 @@
 #include "cli/commands/job_words.h"
 #include "cli/commands/workspace_words.h"
 #include "control/launches.h"
+#include "control/mounts/sweep_mounts.h"
 #include "control/workspace_prune.h"
 
 namespace overcap::cli {
@@ -62,8 +63,15 @@ void PrintRepositories(Output& out, const Repositories& repositories, bool dry_r
   }
 }
 
+void PrintMounts(Output& out, const MountsSwept& mounts) {
+  if (mounts.slots > 0)
+    out.Line(StrCat("cleared mounts of ", CountOf(mounts.slots, "job"),
+                    " that had no clean end; saved the outputs of ", CountOf(mounts.saved, "mount")));
+  for (const std::string& line : mounts.unsaved) out.Warn(line);
+}
+
 void PrintJson(Output& out, const GcReport& report, const OldLaunches& launches,
-               const Repositories& repositories, bool dry_run) {
+               const Repositories& repositories, const MountsSwept& mounts, bool dry_run) {
   JsonWriter json;
   json.BeginObject().Field("dry_run", dry_run).Key("jobs").BeginArray();
   for (const EndedJob& job : report.jobs) json.String(job.id);
@@ -71,6 +79,8 @@ void PrintJson(Output& out, const GcReport& report, const OldLaunches& launches,
   json.Field("launches", launches.ids).Field("launch_bytes", launches.bytes);
   json.Field("objects", report.store.removed).Field("object_bytes", report.store.removed_bytes);
   WriteRepositories(&json, repositories);
+  json.Key("mounts").BeginObject().Field("cleared", mounts.slots).Field("saved", mounts.saved);
+  json.Field("unsaved", mounts.unsaved).EndObject();
   out.Json(json.Field("kept_bytes", report.store.kept_bytes).EndObject().Text());
 }
 
@@ -105,11 +115,14 @@ Result<int> Run(World& world, const Args& args) {
   OC_TRY(workspaces, WorkspacesOf(world));
   const std::string done = request.dry_run ? "" : folder + "/store";
   const Repositories repositories = CollectRepositories(workspaces, done, request.dry_run);
+  const MountsSwept mounts =
+      request.dry_run ? MountsSwept() : SweepMountsHere(world.config(), cluster->Name());
   if (world.out().json()) {
-    PrintJson(world.out(), report, launches, repositories, request.dry_run);
+    PrintJson(world.out(), report, launches, repositories, mounts, request.dry_run);
   } else {
     PrintText(world.out(), report, launches, request.dry_run);
     PrintRepositories(world.out(), repositories, request.dry_run);
+    PrintMounts(world.out(), mounts);
   }
   return 0;
 }

@@ -29,6 +29,7 @@ constexpr Flag kFlags[] = {
     {"--name", "", "NAME", "a name for tables"},
     {"--env", "", "NAME=VALUE", "a variable of the ranks", true},
     {"--workdir", "", "FOLDER", "where the ranks start, in the current folder"},
+    {"--mount", "", "NAME=STORE", "a store in the job's folder: data=s3://bucket/x,mode=ro", true},
     {"--after", "", "JOB", "start when that job has succeeded", true},
     {"--after-any", "", "JOB", "start when that job has ended, however", true},
     {"--hold", "", "", "wait for `overcap release`"},
@@ -164,6 +165,7 @@ Result<JobRequest> ReadRequest(World& world, Cluster& cluster, const Args& args)
   request.workdir = args.Get("--workdir");
   request.environment = OwnEnvironment();
   request.env = args.All("--env");
+  request.mounts = args.All("--mount");
   request.user = world.user();
   request.name = args.Get("--name");
   OC_TRY_VOID(ReadResources(args, &request));

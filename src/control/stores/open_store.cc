@@ -35,7 +35,9 @@ Result<StorePlace> PlaceOf(const StoreBook& book, std::string_view text, std::st
   return StorePlace{std::move(location), std::move(entry)};
 }
 
-Result<StoreAccess> AccessOf(const StoreBook& book, const StorePlace& place) {
+}  // namespace
+
+Result<StoreAccess> FindStoreAccess(const StoreBook& book, const StorePlace& place) {
   StoreAccess access;
   const StoreEntry* entry = EntryOf(book, place);
   if (place.location.kind == StoreKind::kS3) {
@@ -52,8 +54,6 @@ Result<StoreAccess> AccessOf(const StoreBook& book, const StorePlace& place) {
   if (book.variables.Has("OVERCAP_SSH")) access.ssh_program = book.variables.Get("OVERCAP_SSH");
   return access;
 }
-
-}  // namespace
 
 Result<StorePlace> FindStorePlace(const StoreBook& book, const std::string& text) {
   const StoreName named = SplitStoreName(text);
@@ -82,7 +82,7 @@ Result<StorePlace> FindStorePlace(const StoreBook& book, const std::string& text
 
 Result<std::unique_ptr<Store>> OpenStoreAt(const StoreBook& book, const StorePlace& place,
                                            const OpenStoreOptions& options) {
-  OC_TRY(access, AccessOf(book, place));
+  OC_TRY(access, FindStoreAccess(book, place));
   return OpenStore(place.location, access, options);
 }
 
@@ -93,7 +93,7 @@ Result<std::unique_ptr<Store>> OpenStoreAt(const StoreBook& book, const std::str
 
 Result<std::string> UrlOfObject(const StoreBook& book, const StorePlace& place, const std::string& key,
                                 int64_t seconds) {
-  OC_TRY(access, AccessOf(book, place));
+  OC_TRY(access, FindStoreAccess(book, place));
   return StoreUrl(place.location, access, key, seconds);
 }
 

@@ -32,6 +32,8 @@ struct StorePlace {
 
 // kUsage for what is none, or a name that nobody knows (when it cannot be a path).
 Result<StorePlace> FindStorePlace(const StoreBook& book, const std::string& text);
+// How it is reached, with its keys looked up; errors as store_keys.h.
+Result<StoreAccess> FindStoreAccess(const StoreBook& book, const StorePlace& place);
 // With its keys looked up; errors as store_keys.h and all_stores.h.
 Result<std::unique_ptr<Store>> OpenStoreAt(const StoreBook& book, const StorePlace& place,
                                            const OpenStoreOptions& options);

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/mounts/changed_files.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "control/mounts/rclone_cache.h"
+#include "stores/all_stores.h"
+
+namespace overcap {
+namespace {
+
+TEST(ChangedFiles, AreThoseThatAreNewOrOther) {
+  const CopyStamps had = {
+      {"same", {1, 2, 3}}, {"size", {1, 2, 3}}, {"time", {1, 2, 3}}, {"other", {1, 2, 3}}, {"gone", {}}};
+  const CopyStamps now = {
+      {"same", {1, 2, 3}}, {"size", {2, 2, 3}}, {"time", {1, 3, 3}}, {"other", {1, 2, 4}}, {"new", {}}};
+  EXPECT_EQ(ChangedSince(had, now),
+            (CopyStamps{{"size", {2, 2, 3}}, {"time", {1, 3, 3}}, {"other", {1, 2, 4}}, {"new", {}}}));
+}
+
+RC_GTEST_PROP(ChangedFiles, ComeBackFromTheirText,
+              (const std::vector<std::string>& names, int64_t a, int64_t b)) {
+  CopyStamps stamps;
+  for (const std::string& name : names) stamps[std::string(name.c_str())] = {a, b, a ^ b};
+  const auto back = StampsFromText(StampsToText(stamps));
+  RC_ASSERT(back);
+  RC_ASSERT(*back == stamps);
+}
+
+TEST(ChangedFiles, ATextThatIsCutOffIsDamaged) {
+  const std::string text = StampsToText({{"some/key", {10, 20, 30}}});
+  for (size_t size = 1; size < text.size(); ++size)
+    EXPECT_FALSE(StampsFromText(text.substr(0, size))) << size;
+}
+
+TEST(ChangedFiles, OnlyTheseAreListed) {
+  auto store = OpenStore("mem:changed_files_test", true);
+  ASSERT_TRUE(store);
+  for (const char* key : {"a", "b", "c"}) ASSERT_TRUE((*store)->Put(key, key));
+  const CopyStamps keys = {{"b", {}}};
+  OnlyKeys only(**store, keys);
+  const auto page = only.List("", "");
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->objects.size(), 1u);
+  EXPECT_EQ(page->objects[0].key, "b");
+  EXPECT_EQ(only.Get("b").value_or(""), "b");
+  EXPECT_FALSE(only.Remove("b"));
+}
+
+TEST(RcloneCache, SaysWhichFilesAreNotInTheStore) {
+  EXPECT_TRUE(IsDirtyNote("{\n\t\"ModTime\": \"x\",\n\t\"Dirty\": true\n}"));
+  EXPECT_TRUE(IsDirtyNote("{\"Dirty\":true}"));
+  EXPECT_FALSE(IsDirtyNote("{\"Dirty\": false}"));
+  EXPECT_FALSE(IsDirtyNote("{\"Dirty\""));
+  EXPECT_FALSE(IsDirtyNote(""));
+  EXPECT_EQ(CountDirty("/no/such/folder"), 0);
+}
+
+}  // namespace
+}  // namespace overcap

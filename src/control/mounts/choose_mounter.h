@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which program mounts a store on a node. Pure.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "base/result.h"
+#include "model/mount_spec.h"
+#include "stores/location.h"
+
+namespace overcap {
+
+// What a node has.
+struct NodeTools {
+  bool fuse_device = false;        // /dev/fuse can be opened
+  bool can_unmount = false;        // root, or there is a fusermount
+  std::set<std::string> mounters;  // those of MounterNames() that are on PATH
+};
+
+// The name of the program. kUsage when the mounter that is asked for cannot do what is asked; kUnavailable
+// when the node lacks something, and then what to install or to write instead.
+Result<std::string> ChooseMounter(const MountSpec& mount, StoreKind kind, const NodeTools& node);
+
+}  // namespace overcap

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/mounts/mounter_command.h"
+
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+
+namespace overcap {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+
+struct Request {
+  const MountSpec& mount;
+  const StoreLocation& location;
+  const StoreAccess& access;
+  const MountPlaces& places;
+  bool read_only() const { return mount.mode == MountMode::kRead; }
+  int64_t cache_mib() const { return std::max<int64_t>(1, mount.cache_bytes / kMiB); }
+};
+
+using Words = std::vector<std::string>;
+
+void Add(Words* words, std::initializer_list<std::string> more) {
+  words->insert(words->end(), more);
+}
+
+// AWS's own variables, for those who read them. Others that may stand there already must not count.
+Words AwsVariables(const StoreAccess::S3& s3) {
+  return {StrCat("AWS_ACCESS_KEY_ID=", s3.access_key), StrCat("AWS_SECRET_ACCESS_KEY=", s3.secret),
+          StrCat("AWS_SESSION_TOKEN=", s3.session_token), "AWS_PROFILE=", "AWS_EC2_METADATA_DISABLED=true"};
+}
+
+// Lines of rclone's file are name = value: no value of ours may begin another line.
+class RcloneFile {
+ public:
+  void Set(std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    if (value.find_first_of("\r\n") != std::string::npos) broken_ = true;
+    text_ += StrCat(name, " = ", value, "\n");
+  }
+  Result<std::string> Take() {
+    if (broken_) return Fail(ErrorCode::kUsage, "a setting of the store has a line break in it");
+    return text_;
+  }
+
+ private:
+  std::string text_ = "[overcap]\n";
+  bool broken_ = false;
+};
+
+Result<std::string> RcloneS3(const Request& in) {
+  const StoreAccess::S3& s3 = in.access.s3;
+  RcloneFile file;
+  file.Set("type", "s3");
+  file.Set("provider", s3.endpoint.empty() ? "AWS" : "Other");
+  file.Set("access_key_id", s3.access_key);
+  file.Set("secret_access_key", s3.secret);
+  file.Set("session_token", s3.session_token);
+  file.Set("region", s3.region);
+  file.Set("endpoint", s3.endpoint);
+  file.Set("force_path_style", s3.path_style ? "true" : "false");
+  file.Set("no_check_bucket", "true");
+  return file.Take();
+}
+
+std::string WithoutSlash(std::string text) {
+  while (text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+std::string SasOf(const StoreAccess::Azure& azure) {
+  return azure.sas.starts_with('?') ? azure.sas.substr(1) : azure.sas;
+}
+
+// The account's own address. An emulator's has the account as a path.
+std::string AzureEndpoint(const Request& in) {
+  const std::string own = WithoutSlash(in.access.azure.endpoint);
+  return own.empty() ? StrCat("https://", in.location.account, ".blob.core.windows.net") : own;
+}
+
+// rclone is told the domain behind the account's name. kUsage for an address of another form.
+Result<std::string> AzureDomain(const Request& in) {
+  const std::string address = WithoutSlash(in.access.azure.endpoint);
+  const std::string begin = StrCat("https://", in.location.account, ".");
+  if (address.empty()) return address;
+  if (address.starts_with(begin) && address.find('/', begin.size()) == std::string::npos)
+    return address.substr(begin.size());
+  return Fail(ErrorCode::kUsage,
+              StrCat("rclone takes an account key only for an address like '", begin, "DOMAIN', not ",
+                     Quoted(address, 200)),
+              "use a sas_token or 'mode: copy'");
+}
+
+Result<std::string> RcloneAzure(const Request& in) {
+  const StoreAccess::Azure& azure = in.access.azure;
+  RcloneFile file;
+  file.Set("type", "azureblob");
+  if (azure.sas.empty()) {
+    file.Set("account", in.location.account);
+    file.Set("key", azure.key);
+    OC_TRY(domain, AzureDomain(in));
+    file.Set("endpoint", domain);
+  } else {
+    file.Set("sas_url", StrCat(AzureEndpoint(in), "/", in.location.bucket, "?", SasOf(azure)));
+  }
+  return file.Take();
+}
+
+std::string BelowBucket(const StoreLocation& location) {
+  return location.prefix.empty() ? location.bucket : StrCat(location.bucket, "/", location.prefix);
+}
+
+Result<MounterCommand> Rclone(const Request& in) {
+  MounterCommand command;
+  OC_TRY(config, in.location.kind == StoreKind::kS3 ? RcloneS3(in) : RcloneAzure(in));
+  command.config = std::move(config);
+  command.argv = {"rclone",        "mount",        StrCat("overcap:", BelowBucket(in.location)),
+                  in.places.point, "--config",     in.places.config,
+                  "--cache-dir",   in.places.cache};
+  if (in.read_only()) Add(&command.argv, {"--read-only"});
+  const bool whole = in.mount.cache_bytes > 0;
+  if (whole || !in.read_only())
+    Add(&command.argv, {"--vfs-cache-mode", whole ? "full" : "writes", "--vfs-write-back", "1s"});
+  if (whole) Add(&command.argv, {"--vfs-cache-max-size", StrCat(in.cache_mib(), "M")});
+  const std::string& ca_file =
+      in.location.kind == StoreKind::kS3 ? in.access.s3.ca_file : in.access.azure.ca_file;
+  if (!ca_file.empty()) Add(&command.argv, {"--ca-cert", ca_file});
+  return command;
+}
+
+// YAML is a superset of JSON, whose quoting is known.
+std::string BlobfuseConfig(const Request& in) {
+  const StoreAccess::Azure& azure = in.access.azure;
+  JsonWriter out;
+  out.BeginObject().Field("foreground", true).Field("read-only", in.read_only());
+  out.Key("logging").BeginObject().Field("type", "base").Field("level", "log_warning");
+  out.Field("file-path", in.places.cache + "/blobfuse2.log").EndObject();
+  out.Key("components").BeginArray();
+  for (const char* part : {"libfuse", "file_cache", "attr_cache", "azstorage"}) out.String(part);
+  out.EndArray().Key("libfuse").BeginObject();
+  for (const char* time : {"attribute-expiration-sec", "entry-expiration-sec"}) out.Field(time, int64_t{120});
+  out.EndObject().Key("file_cache").BeginObject().Field("path", in.places.cache + "/files");
+  out.Field("timeout-sec", int64_t{120});
+  if (in.mount.cache_bytes > 0) out.Field("max-size-mb", in.cache_mib());
+  out.EndObject().Key("attr_cache").BeginObject().Field("timeout-sec", int64_t{120}).EndObject();
+  out.Key("azstorage").BeginObject().Field("type", "block").Field("account-name", in.location.account);
+  out.Field("container", in.location.bucket).Field("mode", azure.sas.empty() ? "key" : "sas");
+  if (azure.sas.empty()) {
+    out.Field("account-key", azure.key);
+  } else {
+    out.Field("sas", SasOf(azure));
+  }
+  out.Field("endpoint", AzureEndpoint(in));
+  if (!in.location.prefix.empty()) out.Field("subdirectory", in.location.prefix);
+  return out.EndObject().EndObject().Take() + "\n";
+}
+
+Result<MounterCommand> Blobfuse(const Request& in) {
+  MounterCommand command;
+  command.config = BlobfuseConfig(in);
+  command.argv = {"blobfuse2", "mount", in.places.point, StrCat("--config-file=", in.places.config),
+                  "--foreground"};
+  if (in.read_only()) Add(&command.argv, {"--read-only"});
+  return command;
+}
+
+Result<MounterCommand> MountS3(const Request& in) {
+  const StoreAccess::S3& s3 = in.access.s3;
+  MounterCommand command;
+  command.argv = {"mount-s3", in.location.bucket, in.places.point, "--foreground"};
+  if (in.read_only()) {
+    Add(&command.argv, {"--read-only"});
+  } else {
+    Add(&command.argv, {"--allow-delete", "--allow-overwrite"});
+  }
+  if (!in.location.prefix.empty()) Add(&command.argv, {"--prefix", in.location.prefix + "/"});
+  if (in.mount.cache_bytes > 0)
+    Add(&command.argv, {"--cache", in.places.cache, "--max-cache-size", std::to_string(in.cache_mib())});
+  if (!s3.region.empty()) Add(&command.argv, {"--region", s3.region});
+  if (!s3.endpoint.empty()) Add(&command.argv, {"--endpoint-url", s3.endpoint});
+  if (s3.path_style) Add(&command.argv, {"--force-path-style"});
+  command.env = AwsVariables(s3);
+  return command;
+}
+
+Result<MounterCommand> Goofys(const Request& in) {
+  const StoreAccess::S3& s3 = in.access.s3;
+  MounterCommand command;
+  command.argv = {"goofys", "-f"};
+  if (in.read_only()) Add(&command.argv, {"-o", "ro"});
+  if (!s3.region.empty()) Add(&command.argv, {"--region", s3.region});
+  if (!s3.endpoint.empty()) Add(&command.argv, {"--endpoint", s3.endpoint});
+  if (!s3.path_style && !s3.endpoint.empty()) Add(&command.argv, {"--subdomain"});
+  command.env = AwsVariables(s3);
+  return command;
+}
+
+Result<MounterCommand> Sshfs(const Request& in) {
+  const StoreLocation& at = in.location;
+  MounterCommand command;
+  std::string folder = at.path;
+  if (folder == "~") folder.clear();
+  if (folder.starts_with("~/")) folder.erase(0, 2);
+  command.argv = {"sshfs",
+                  StrCat(at.user, at.user.empty() ? "" : "@", at.host, ":", folder),
+                  in.places.point,
+                  "-f",
+                  "-o",
+                  in.read_only() ? "ro" : "rw"};
+  for (const char* option : {"BatchMode=yes", "reconnect", "ServerAliveInterval=15", "ServerAliveCountMax=4"})
+    Add(&command.argv, {"-o", option});
+  if (at.port != 0) Add(&command.argv, {"-p", std::to_string(at.port)});
+  if (in.access.ssh_program != "ssh") {
+    if (in.access.ssh_program.find_first_of(" ,\\") != std::string::npos)
+      return Fail(ErrorCode::kUsage, "OVERCAP_SSH must be a path without blanks and commas for sshfs");
+    Add(&command.argv, {"-o", StrCat("ssh_command=", in.access.ssh_program)});
+  }
+  return command;
+}
+
+}  // namespace
+
+Result<MounterCommand> ComposeMounter(const std::string& mounter, const MountSpec& mount,
+                                      const StoreLocation& location, const StoreAccess& access,
+                                      const MountPlaces& places) {
+  const Request in{mount, location, access, places};
+  OC_TRY(command, mounter == "rclone"      ? Rclone(in)
+                  : mounter == "blobfuse2" ? Blobfuse(in)
+                  : mounter == "mount-s3"  ? MountS3(in)
+                  : mounter == "goofys"    ? Goofys(in)
+                                           : Sshfs(in));
+  command.argv.insert(command.argv.end(), mount.options.begin(), mount.options.end());
+  // goofys takes its flags before the bucket only.
+  if (mounter == "goofys") {
+    Add(&command.argv,
+        {location.prefix.empty() ? location.bucket : StrCat(location.bucket, ":", location.prefix),
+         places.point});
+  }
+  return command;
+}
+
+}  // namespace overcap

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clears what keepers that were killed have left on a node (docs/formats/mounts.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/config.h"
+#include "sys/variables.h"
+
+namespace overcap {
+
+struct MountsSwept {
+  int64_t slots = 0;                 // folders that were cleared
+  int64_t saved = 0;                 // copies whose outputs were uploaded
+  std::vector<std::string> unsaved;  // copies with outputs that are in no store, and why; one line each
+};
+
+// `upload`: outputs of copies are put into their stores with the keys that `variables` lead to. Best effort,
+// and nothing that somebody holds is touched.
+MountsSwept SweepMounts(const std::string& node_folder, const Variables& variables, bool upload);
+
+// The same for the folder that a cluster's nodes use, on this machine. What is wrong is in `unsaved`.
+MountsSwept SweepMountsHere(const Config& config, const std::string& cluster);
+
+}  // namespace overcap
