@@ -80,7 +80,7 @@ double FairShare::UsedBy(int account, int64_t now_s) const {
 
 // 2^-(used / entitled): 1 for who has used nothing, 1/2 for who has used exactly their share.
 bool FairShare::Refresh(int64_t now_s) {
-  if (now_s - refreshed_s_ < kPeriodS) return false;
+  if (now_s - refreshed_s_ < weights_.look_every_s || (weights_.lab == 0 && weights_.user == 0)) return false;
   refreshed_s_ = now_s;
   std::vector<double> used, own(labs_.size(), 0);
   double sum = 0;

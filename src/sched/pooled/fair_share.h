@@ -22,14 +22,12 @@ class FairShare {
   void AddUse(int account, double gpu_seconds, int64_t at_s);
   // The part of a job's score that follows from use, as of the last Refresh(); 0 to lab + user weight.
   double Of(int account) const { return scores_[static_cast<size_t>(account)]; }
-  // Looks at the use anew, at most once in `kPeriodS`. True: scores have changed.
+  // Looks at the use anew, at most as often as the weights say. True: scores have changed.
   bool Refresh(int64_t now_s);
 
   double UsedBy(int account, int64_t now_s) const;  // GPU-seconds, decayed
 
  private:
-  static constexpr int64_t kPeriodS = 60;
-
   struct Use {
     double amount = 0;
     int64_t at_s = 0;

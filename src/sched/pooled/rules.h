@@ -81,6 +81,7 @@ struct ShareWeights {
   double size = 50;  // for a job as large as the whole pool
   int64_t lab_half_life_s = 7 * 86400, user_half_life_s = 7 * 86400;  // 0: use never fades
   int64_t age_unit_s = 7 * 86400;
+  int64_t look_every_s = 60;  // shares are looked at anew at most so often
 };
 
 struct Rules {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run that is over, as far as it tells how long others will take. Data only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace overcap {
+
+struct PastRun {
+  std::string user = {}, lab = {}, partition = {};
+  int64_t limit_s = 0;  // 0: it had none
+  int64_t run_s = 0;
+  int64_t ended_us = 0;
+};
+
+}  // namespace overcap
