@@ -80,4 +80,17 @@ def one_pass(setting):
               detail=f"slowest of 200: {slowest} ms; {running} jobs ran, {queued} waited")
 
 
-SCHED_ROWS = {"sched-pass": one_pass, "sched-philly": philly, "sched-growth": growth}
+def why(setting):
+    jobs = setting.size(2000, 100)
+    found = []
+    for _ in range(setting.size(5, 1)):
+        found.append(subprocess.run([setting.programs / "why_replays", str(jobs), str(setting.at_once)], check=True,
+                                    capture_output=True, text=True, timeout=300).stdout.split())
+    found.sort(key=lambda words: float(words[0]))
+    middle, last, running, waiting = found[len(found) // 2]
+    yield Row(f"`why` with P50/P90 from 200 replays of a queue of {jobs:,} jobs, and what would start sooner", float(middle), "ms", 2000, 300,
+              detail=f"of the job in the middle of the queue; of the last one {last} ms; {running} jobs ran, {waiting} of 130 users waited "
+                     f"for 288 GPUs; {setting.at_once} threads, without the program's start and the cluster's answers")
+
+
+SCHED_ROWS = {"why": why, "sched-pass": one_pass, "sched-philly": philly, "sched-growth": growth}

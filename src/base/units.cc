@@ -184,6 +184,18 @@ Result<int64_t> ParseTimeUtc(std::string_view text) {
   return seconds * 1000000 + *ParseInt(std::string_view(fraction).substr(1));
 }
 
+std::string FormatWhen(int64_t unix_us, int64_t now_us) {
+  const std::time_t now = now_us / 1'000'000, then = (unix_us + 59'999'999) / 60'000'000 * 60;
+  std::tm today{}, parts{};
+  localtime_r(&now, &today);
+  localtime_r(&then, &parts);
+  const bool same_day = today.tm_year == parts.tm_year && today.tm_yday == parts.tm_yday;
+  const bool near = then > now && then - now < 6 * 86400;
+  char buffer[40];
+  std::strftime(buffer, sizeof buffer, same_day ? "%H:%M" : near ? "%a %H:%M" : "%Y-%m-%d %H:%M", &parts);
+  return buffer;
+}
+
 std::string FormatTimeLocal(int64_t unix_us) {
   const std::time_t seconds = unix_us / 1000000;
   std::tm parts{};

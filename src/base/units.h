@@ -24,5 +24,8 @@ std::string FormatBytes(int64_t bytes);  // "1.5 GiB"
 std::string FormatTimeUtc(int64_t unix_us);
 Result<int64_t> ParseTimeUtc(std::string_view text);  // exactly that form; the fraction may be missing
 std::string FormatTimeLocal(int64_t unix_us);         // "2026-11-15 04:45:16", for tables
+// As short as it can be told from `now_us`, to the minute and rounded up: "14:20" today, "Tue 14:20" in the
+// next six days, else "2026-11-15 14:20".
+std::string FormatWhen(int64_t unix_us, int64_t now_us);
 
 }  // namespace overcap

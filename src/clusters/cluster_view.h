@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "model/cluster_picture.h"
 #include "model/job_spec.h"
+#include "model/past_run.h"
 
 namespace overcap {
 
@@ -38,6 +39,10 @@ class ClusterView {
   // Everything at once, not older than `ages` where the cluster can be asked; when it cannot, the last that
   // is known with `stale` set. Never an empty picture for a failure.
   virtual Result<ClusterPicture> Picture(const PictureAges& ages) = 0;
+
+  // Runs of the last days that are over, of everybody who may be seen; may be some minutes old. None when
+  // nobody writes them down.
+  virtual Result<std::vector<PastRun>> PastRuns() = 0;
 
   // What the cluster's admins would tell somebody who submits this; one line each, never an error for what
   // cannot be known. Takes what is known already, asks the cluster only when nothing is.

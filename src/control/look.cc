@@ -35,7 +35,8 @@ std::vector<TypedGpus> TypesOf(const JobRecord& record, const NodeInfo& info) {
   return gpus;
 }
 
-PictureJob MakeJob(const JobRecord& record) {
+// `waiting`: jobs that have not ended.
+PictureJob MakeJob(const JobRecord& record, const std::set<std::string>& waiting) {
   const Resources& asked = record.spec.resources;
   PictureJob job;
   job.id = job.native_id = record.spec.id;
@@ -45,12 +46,18 @@ PictureJob MakeJob(const JobRecord& record) {
   job.gpus = asked.gpus, job.cpus = asked.cpus * asked.nodes, job.node_count = asked.nodes;
   job.submitted_us = record.spec.submitted_us, job.started_us = record.started_us;
   job.time_limit_s = asked.time_seconds, job.priority = record.spec.priority;
+  if (!asked.gpu_type.empty()) job.gpu_types = {{asked.gpu_type, asked.gpus}};
+  if (record.state == JobState::kHeld) job.wait = WaitKind::kHeld;
+  const bool after = std::any_of(record.spec.after.begin(), record.spec.after.end(),
+                                 [&](const Dependency& other) { return waiting.contains(other.job_id); });
+  if (after || waiting.contains(record.spec.replaces)) job.wait = WaitKind::kDependency;
   return job;
 }
 
 // An array is one record: its tasks that run and those that wait are told apart here.
-void AddJobs(const JobRecord& record, const NodeInfo& here, ClusterPicture* picture) {
-  PictureJob job = MakeJob(record);
+void AddJobs(const JobRecord& record, const std::set<std::string>& all, const NodeInfo& here,
+             ClusterPicture* picture) {
+  PictureJob job = MakeJob(record, all);
   const bool array = !record.spec.array.empty();
   const int running = record.state != JobState::kRunning ? 0 : array ? record.tasks.running : 1;
   const int waiting = record.state != JobState::kRunning ? (array ? std::max(1, record.tasks.queued) : 1)
@@ -81,7 +88,9 @@ Result<ClusterPicture> LookWithoutView(Cluster& cluster, int64_t now_us) {
   OC_TRY(records, cluster.List(filter));
   for (const NodeInfo& info : nodes) picture.nodes.push_back(MakeNode(info));
   if (picture.nodes.empty()) return picture;
-  for (const JobRecord& record : records) AddJobs(record, nodes.front(), &picture);
+  std::set<std::string> all;
+  for (const JobRecord& record : records) all.insert(record.spec.id);
+  for (const JobRecord& record : records) AddJobs(record, all, nodes.front(), &picture);
   PictureNode& node = picture.nodes.front();
   std::map<std::string, int> used;
   for (const PictureJob& job : picture.jobs) {

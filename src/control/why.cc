@@ -13,19 +13,6 @@
 namespace overcap {
 namespace {
 
-// The row of the job that says most: one that waits, else one that runs.
-const PictureJob* FindRow(const ClusterPicture& picture, const JobRecord& record) {
-  const PictureJob* found = nullptr;
-  for (const PictureJob& job : picture.jobs) {
-    const bool same =
-        job.id == record.spec.id || (job.id.empty() && (job.native_id == record.spec.id ||
-                                                        job.native_id.rfind(record.spec.id + "_", 0) == 0));
-    if (!same) continue;
-    if (found == nullptr || (!found->nodes.empty() && job.nodes.empty())) found = &job;
-  }
-  return found;
-}
-
 void ExplainEnd(const JobRecord& record, WhyAnswer* answer) {
   const std::string ending = EndingText(record);
   answer->text = StrCat("it has ended: ", JobStateName(record.state));
@@ -55,13 +42,27 @@ void ExplainRun(const JobRecord& record, const PictureJob* row, int64_t now_us, 
 
 }  // namespace
 
+std::optional<size_t> RowOf(const ClusterPicture& picture, const JobRecord& record) {
+  std::optional<size_t> found;
+  for (size_t i = 0; i < picture.jobs.size(); ++i) {
+    const PictureJob& job = picture.jobs[i];
+    const bool same =
+        job.id == record.spec.id || (job.id.empty() && (job.native_id == record.spec.id ||
+                                                        job.native_id.rfind(record.spec.id + "_", 0) == 0));
+    if (!same) continue;
+    if (!found || (!picture.jobs[*found].nodes.empty() && job.nodes.empty())) found = i;
+  }
+  return found;
+}
+
 WhyAnswer ExplainJob(const JobRecord& record, const ClusterPicture* picture, int64_t now_us) {
   WhyAnswer answer;
   if (IsFinal(record.state)) {
     ExplainEnd(record, &answer);
     return answer;
   }
-  const PictureJob* row = picture == nullptr ? nullptr : FindRow(*picture, record);
+  const auto at = picture == nullptr ? std::nullopt : RowOf(*picture, record);
+  const PictureJob* row = at ? &picture->jobs[*at] : nullptr;
   if (record.state == JobState::kRunning && (row == nullptr || !row->nodes.empty())) {
     ExplainRun(record, row, now_us, &answer);
     return answer;
@@ -85,6 +86,37 @@ WhyAnswer ExplainJob(const JobRecord& record, const ClusterPicture* picture, int
   return answer;
 }
 
+namespace {
+
+void WriteTime(std::string_view key, int64_t us, JsonWriter* json) {
+  us > 0 ? json->Field(key, FormatTimeUtc(us)) : json->Key(key).Null();
+}
+
+void WriteStart(const WhyAnswer& answer, JsonWriter* json) {
+  json->Key("start");
+  if (answer.start) {
+    const WhyStart& start = *answer.start;
+    json->BeginObject().Field("now", start.now);
+    WriteTime("p50", start.p50_us, json);
+    WriteTime("p90", start.p90_us, json);
+    json->Field("replays", start.replays)
+        .Field("past_runs", start.past_runs)
+        .Field("own_runs", start.own_runs);
+    json->Field("assumed", start.assumed).EndObject();
+  } else {
+    json->Null();
+  }
+  json->Field("no_promise", answer.no_promise).Key("offers").BeginArray();
+  for (const WhyOffer& offer : answer.offers) {
+    json->BeginObject().Field("change", offer.change).Field("now", offer.now);
+    WriteTime("start", offer.start_us, json);
+    json->Field("note", offer.note).EndObject();
+  }
+  json->EndArray();
+}
+
+}  // namespace
+
 std::string WhyToJson(const JobRecord& record, const WhyAnswer& answer) {
   JsonWriter json;
   json.BeginObject().Field("id", record.spec.id).Field("state", JobStateName(record.state));
@@ -100,6 +132,7 @@ std::string WhyToJson(const JobRecord& record, const WhyAnswer& answer) {
     for (const auto& [who, count] : answer.cap->by) json.Field(who, count);
     json.EndObject().EndObject();
   }
+  WriteStart(answer, &json);
   return json.EndObject().Take();
 }
 

@@ -32,6 +32,8 @@ std::string_view KindName(MirrorKind kind) {
       return "users";
     case MirrorKind::kConfig:
       return "config";
+    case MirrorKind::kHistory:
+      return "history";
   }
   return "";
 }

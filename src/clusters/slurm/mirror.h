@@ -23,7 +23,7 @@
 
 namespace overcap {
 
-enum class MirrorKind { kQueue, kNodes, kPartitions, kAssociations, kQos, kUsers, kConfig };
+enum class MirrorKind { kQueue, kNodes, kPartitions, kAssociations, kQos, kUsers, kConfig, kHistory };
 
 // How one kind is asked for.
 struct MirrorSource {

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "clusters/slurm/accounts_text.h"
 #include "clusters/slurm/config_text.h"
+#include "clusters/slurm/history_text.h"
 #include "clusters/slurm/partition_text.h"
 #include "clusters/slurm/sinfo_text.h"
 #include "clusters/slurm/squeue_text.h"
@@ -18,6 +19,7 @@ namespace overcap {
 namespace {
 
 constexpr size_t kMostOutput = size_t{256} << 20;
+constexpr int64_t kHistoryUs = int64_t{14} * 86400 * 1'000'000;
 
 // Of programs that know no marks.
 template <typename Parse>
@@ -40,13 +42,17 @@ auto CheckWith(Parse parse) {
 std::map<MirrorKind, MirrorSource> Sources() {
   const auto squeue = [](std::string_view mark, int64_t) { return SqueueCommand(mark); };
   const auto sinfo = [](std::string_view mark, int64_t) { return SinfoCommand(mark); };
+  const auto history = [](std::string_view mark, int64_t now_us) {
+    return HistoryCommand(now_us - kHistoryUs, mark);
+  };
   return {{MirrorKind::kQueue, {squeue, CheckSqueue}},
           {MirrorKind::kNodes, {sinfo, CheckWith(ParseSinfo)}},
           {MirrorKind::kPartitions, Unmarked(PartitionCommand, ParsePartitions)},
           {MirrorKind::kAssociations, Unmarked(AssociationsCommand, ParseAssociations)},
           {MirrorKind::kQos, Unmarked(QosCommand, ParseQos)},
           {MirrorKind::kUsers, Unmarked(UsersCommand, ParseUsers)},
-          {MirrorKind::kConfig, Unmarked(ConfigCommand, ParseConfig)}};
+          {MirrorKind::kConfig, Unmarked(ConfigCommand, ParseConfig)},
+          {MirrorKind::kHistory, {history, CheckWith(ParseHistory)}}};
 }
 
 }  // namespace
@@ -122,7 +128,9 @@ Mirror& SlurmContext::mirror() {
       &clock_, &random_,
       [this](const std::vector<std::string>& argv, std::chrono::milliseconds timeout) {
         auto answer = Call(argv, timeout);
-        if (answer && SaysThereAreNoAccounts(argv, *answer)) *answer = ToolAnswer{{0, 0}, "", ""};
+        const bool nothing = answer && (SaysThereAreNoAccounts(argv, *answer) ||
+                                        (argv[0] == "sacct" && SaysThereIsNoHistory(answer->err)));
+        if (nothing) *answer = ToolAnswer{{0, 0}, "", ""};
         return answer;
       },
       [](int64_t us) { usleep(static_cast<useconds_t>(us)); },

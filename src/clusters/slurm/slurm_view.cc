@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "clusters/advice.h"
 #include "clusters/slurm/config_text.h"
+#include "clusters/slurm/history_text.h"
 #include "clusters/slurm/slurm_check.h"
 #include "sys/user.h"
 
@@ -14,6 +15,8 @@ namespace {
 
 // What changes when an administrator types something.
 constexpr int64_t kRareAgeUs = 600'000'000;
+// What is learned from weeks does not change in minutes, and a database takes its time.
+constexpr int64_t kHistoryAgeUs = 1'200'000'000;
 // What is free changes all the time: older pictures say nothing about it.
 constexpr int64_t kFreeKnownUs = 300'000'000;
 
@@ -107,6 +110,11 @@ Result<ClusterPicture> SlurmView::MakePicture(const PictureAges& ages, int64_t r
   picture.taken_us = about.taken_us, picture.nodes_taken_us = about.nodes_taken_us;
   picture.stale = std::move(about.stale), picture.notes = std::move(about.notes);
   return picture;
+}
+
+Result<std::vector<PastRun>> SlurmView::PastRuns() {
+  OC_TRY(text, context_->mirror().Read(MirrorKind::kHistory, kHistoryAgeUs));
+  return ParseHistory(*text.text, text.mark);
 }
 
 std::vector<std::string> SlurmView::Advise(const JobSpec& spec) {

@@ -17,6 +17,7 @@ class SlurmView : public ClusterView {
   explicit SlurmView(SlurmContext* context) : context_(context) {}
 
   Result<ClusterPicture> Picture(const PictureAges& ages) override;
+  Result<std::vector<PastRun>> PastRuns() override;
   std::vector<std::string> Advise(const JobSpec& spec) override;
   std::vector<ClusterFinding> Check() override;
 

@@ -67,6 +67,7 @@ class Seer {
   // Compared future by future, with the same ones: `than` is what it gets in them as it is. Few of them tell
   // which alternatives are worth a closer look.
   void LookForSooner(const std::vector<int64_t>& as_it_is, Forecast* forecast) {
+    if (as_it_is.empty()) return;
     const LiveQueue& queue = replays_.queue();
     std::vector<Alternative> all = AlternativesOf(queue, options_.partitions);
     const int each = static_cast<int>(as_it_is.size()), few = std::min(each, kGlance);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sched/pooled/live_pool.h"
 #include "sched/pooled/pool_job.h"
 #include "sched/pooled/rules.h"
 
@@ -24,6 +25,7 @@ struct LiveJob {
 struct LiveQueue {
   pooled::Rules rules;
   std::vector<pooled::AccountRule> accounts;
+  std::vector<pooled::LiveUse> uses;  // what was used before
   std::vector<LiveJob> jobs;
   std::vector<int> away;  // nodes that take no jobs
   int64_t now_s = 0;

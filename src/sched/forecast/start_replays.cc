@@ -25,7 +25,9 @@ pooled::Rules Coarse(pooled::Rules rules) {
 StartReplays::StartReplays(const LiveQueue& queue, const RunTimes& times, uint64_t seed)
     : queue_(queue), seed_(seed), begin_(Coarse(queue.rules)) {
   for (const pooled::AccountRule& account : queue.accounts) begin_.AddAccount(account);
+  for (const pooled::LiveUse& use : queue.uses) begin_.AddUse(use.account, use.gpu_seconds, use.at_s);
   std::unordered_map<std::string_view, uint32_t> users;
+  std::vector<size_t> order;
   times_.reserve(queue.jobs.size());
   runs_.resize(queue.jobs.size());
   for (size_t i = 0; i < queue.jobs.size(); ++i) {
@@ -33,7 +35,14 @@ StartReplays::StartReplays(const LiveQueue& queue, const RunTimes& times, uint64
     user_of_.push_back(users.try_emplace(job.user, static_cast<uint32_t>(users.size())).first->second);
     const int64_t ran_s = job.runs ? std::max<int64_t>(0, queue.now_s - job.started_s) : 0;
     times_.push_back(times.Of({job.user, job.lab, job.partition, job.told.limit_s, ran_s}));
-    if (job.runs) runs_[i] = begin_.Adopt(job.told, job.in, job.shares, job.started_s);
+    if (job.runs) order.push_back(i);
+  }
+  // What was used is counted from the first start on.
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return queue.jobs[a].started_s < queue.jobs[b].started_s; });
+  for (const size_t i : order) {
+    const LiveJob& job = queue.jobs[i];
+    runs_[i] = begin_.Adopt(job.told, job.in, job.shares, job.started_s);
   }
   for (const int node : queue.away) begin_.SetNodeUp(node, false);
   pooled::JobRef ref = 0;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "clusters/cluster.h"
+#include "model/past_run.h"
+
+namespace overcap {
+
+// Runs of the last days on this cluster that are over: its own view of them, else what its records tell. None
+// where nothing is known.
+Result<std::vector<PastRun>> PastRunsOf(Cluster& cluster, int64_t now_us);
+
+}  // namespace overcap

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/why_promise.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "model/picture_fit.h"
+#include "model/picture_use.h"
+#include "sched/forecast/picture_queue.h"
+
+namespace overcap {
+namespace {
+
+using forecast::Alternative;
+
+constexpr int64_t kSecondUs = 1'000'000;
+
+std::string WhatItHas(const PictureJob& job) {
+  if (job.gpus == 0) return CountOf(job.cpus, "CPU");
+  if (job.gpu_types.size() == 1 && !job.gpu_types[0].type.empty())
+    return StrCat(job.gpus, "x", job.gpu_types[0].type);
+  return CountOf(job.gpus, "GPU");
+}
+
+// Whether what it gives back could be for the job that waits.
+bool Helps(const ClusterPicture& picture, const PictureJob& run, const PictureJob& job) {
+  if (job.wait == WaitKind::kLimit && job.cap_of == CapOf::kLab) {
+    const PictureLab* lab = CappedLab(picture, job.lab);
+    return lab != nullptr && !run.overcap && LabIsWithin(picture, run.lab, lab->name);
+  }
+  if (job.wait == WaitKind::kLimit && job.cap_of == CapOf::kUserInQos)
+    return run.user == job.user && run.qos == job.qos;
+  if (job.gpus > 0 && run.gpus == 0) return false;
+  const std::vector<std::string> partitions = Split(job.partition, ',');
+  const PictureNeed need = NeedOf(job);
+  return std::any_of(run.nodes.begin(), run.nodes.end(), [&](const std::string& name) {
+    const auto node = std::find_if(picture.nodes.begin(), picture.nodes.end(),
+                                   [&](const PictureNode& one) { return one.name == name; });
+    if (node == picture.nodes.end() || (need.gpus > 0 && GpusOfType(*node, need.gpu_type) == 0)) return false;
+    return node->partitions.empty() ||
+           std::any_of(partitions.begin(), partitions.end(), [&](const std::string& partition) {
+             return std::find(node->partitions.begin(), node->partitions.end(), partition) !=
+                    node->partitions.end();
+           });
+  });
+}
+
+void AddEarliestEnd(const ClusterPicture& picture, const PictureJob& job, int64_t now_us, WhyAnswer* answer) {
+  const PictureJob* first = nullptr;
+  int64_t first_us = 0;
+  for (const PictureJob& run : picture.jobs) {
+    if (!HoldsNodes(run) || run.started_us <= 0 || run.time_limit_s <= 0) continue;
+    const int64_t end_us = run.started_us + run.time_limit_s * kSecondUs;
+    if ((first != nullptr && end_us >= first_us) || !Helps(picture, run, job)) continue;
+    first = &run, first_us = end_us;
+  }
+  if (first == nullptr) return;
+  answer->facts.push_back(StrCat("the earliest to end is ", first->user, "'s ", WhatItHas(*first),
+                                 first_us > now_us ? StrCat(" at ", FormatWhen(first_us, now_us)) : " now",
+                                 " (limit)"));
+}
+
+std::string ChangeText(const ClusterPicture& picture, const forecast::LiveQueue& queue, const PictureJob& job,
+                       const Alternative& instead, std::string* note) {
+  switch (instead.kind) {
+    case Alternative::Kind::kPartition: {
+      const std::string& name = queue.rules.partitions[static_cast<size_t>(instead.partition)].name;
+      const PicturePartition* partition = FindPartition(picture, name);
+      if (partition != nullptr && partition->preemptable) *note = "jobs there may be preempted: --requeue";
+      return name;
+    }
+    case Alternative::Kind::kFewer:
+      return StrCat(CountOf(instead.gpus, "GPU"), " instead of ", job.gpus);
+    case Alternative::Kind::kType: {
+      const PictureNeed need = NeedOf(job);
+      const std::string& asked = need.gpu_type.empty() ? need.features : need.gpu_type;
+      return StrCat(queue.rules.types[static_cast<size_t>(instead.type)], " instead of ",
+                    asked.empty() ? "its type" : asked);
+    }
+    case Alternative::Kind::kShorter:
+      return StrCat("a limit of ", FormatDuration(instead.limit_s), " instead of ",
+                    FormatDuration(job.time_limit_s));
+  }
+  return "";
+}
+
+void TakeForecast(const ClusterPicture& picture, const PictureJob& job, const forecast::LiveQueue& queue,
+                  const forecast::Forecast& told, int64_t now_us, WhyAnswer* answer) {
+  const auto time = [&](int64_t at_s) {
+    return at_s >= forecast::kNever ? 0 : at_s <= queue.now_s ? now_us : at_s * kSecondUs;
+  };
+  WhyStart& start = *answer->start;
+  start.now = told.now, start.replays = told.replays;
+  start.p50_us = time(told.start.p50_s), start.p90_us = time(told.start.p90_s);
+  answer->sooner.clear();
+  for (const forecast::Offer& offer : told.sooner) {
+    WhyOffer made;
+    made.change = ChangeText(picture, queue, job, offer.instead, &made.note);
+    made.now = offer.start.p50_s <= queue.now_s && offer.start.p90_s <= queue.now_s;
+    made.start_us = time(offer.start.p50_s);
+    answer->sooner.push_back(StrCat(made.change, ": ", made.now ? "now" : FormatWhen(made.start_us, now_us),
+                                    made.note.empty() ? "" : StrCat(" (", made.note, ")")));
+    answer->offers.push_back(std::move(made));
+  }
+}
+
+}  // namespace
+
+void AddNumbers(const ClusterPicture& picture, const PictureJob& job, int64_t now_us, WhyAnswer* answer) {
+  if (!answer->cap && !job.overcap) {
+    if (const PictureLab* lab = CappedLab(picture, job.lab); lab != nullptr)
+      answer->facts.push_back(StrCat("lab '", lab->name, "' uses ", LabUse(picture, lab->name).gpus, " of ",
+                                     *lab->gpu_cap, " GPUs"));
+  }
+  AddEarliestEnd(picture, job, now_us, answer);
+}
+
+void Promise(const ClusterPicture& picture, size_t row, const std::vector<PastRun>& past, int64_t now_us,
+             const PromiseOptions& options, const forecast::Crew& crew, WhyAnswer* answer) {
+  const PictureJob& job = picture.jobs[row];
+  auto made = forecast::QueueOf(picture, row, now_us);
+  if (!made) {
+    answer->no_promise = made.error().message;
+    return;
+  }
+  const forecast::RunTimes times(past);
+  forecast::ForecastOptions wanted;
+  wanted.seed = options.seed, wanted.replays = options.replays, wanted.partitions = made->offered;
+  const forecast::Forecast told = forecast::Foresee(made->queue, times, wanted, crew);
+  answer->start.emplace();
+  answer->start->past_runs = static_cast<int64_t>(times.runs());
+  answer->start->own_runs = static_cast<int64_t>(times.RunsOf(job.user));
+  answer->start->assumed = made->queue.assumed;
+  if (told.now && job.wait == WaitKind::kLimit) {
+    answer->start.reset();
+    answer->no_promise = "no promise: by what is known here nothing keeps it from starting, and yet it waits";
+    return;
+  }
+  TakeForecast(picture, job, made->queue, told, now_us, answer);
+}
+
+std::vector<std::string> StartWords(const WhyAnswer& answer, int64_t now_us) {
+  std::vector<std::string> words;
+  if (!answer.no_promise.empty()) words.push_back(answer.no_promise);
+  if (!answer.start) return words;
+  const WhyStart& start = *answer.start;
+  if (start.now) {
+    words.push_back("start: now, the next time the scheduler looks");
+  } else if (start.p50_us == 0) {
+    words.push_back("start: nobody can say: it waits for jobs without a time limit");
+  } else {
+    words.push_back(StrCat("start: by ", FormatWhen(start.p50_us, now_us), " in one of two (P50), ",
+                           start.p90_us > 0
+                               ? StrCat("by ", FormatWhen(start.p90_us, now_us), " in nine of ten (P90)")
+                               : "and nobody can say when in nine of ten (P90)",
+                           ", of ", CountOf(start.replays, "replay"), " of the queue"));
+  }
+  if (!start.now) {
+    words.push_back(start.past_runs == 0
+                        ? "  run times: no past runs are known, time limits only"
+                        : StrCat("  run times: learned from ", CountOf(start.past_runs, "past run"), ", ",
+                                 start.own_runs, " of the same user"));
+  }
+  if (!start.assumed.empty()) words.push_back(StrCat("  assumed: ", Join(start.assumed, "; ")));
+  return words;
+}
+
+}  // namespace overcap

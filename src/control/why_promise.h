@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a job that waits will start: by replays of the queue that the picture shows. Pure but for the threads.
+#pragma once
+
+#include <vector>
+
+#include "control/why.h"
+#include "model/past_run.h"
+#include "sched/forecast/forecast.h"
+
+namespace overcap {
+
+struct PromiseOptions {
+  int replays = 200;
+  uint64_t seed = 1;
+};
+
+// The numbers that matter for its start, which the reason does not tell: what its lab has, and who ends
+// first.
+void AddNumbers(const ClusterPicture& picture, const PictureJob& job, int64_t now_us, WhyAnswer* answer);
+
+// Adds its start and what would start sooner, in place of what was only guessed; or why nothing can be
+// promised.
+void Promise(const ClusterPicture& picture, size_t row, const std::vector<PastRun>& past, int64_t now_us,
+             const PromiseOptions& options, const forecast::Crew& crew, WhyAnswer* answer);
+
+// For people, one line each: the start, and what it rests on.
+std::vector<std::string> StartWords(const WhyAnswer& answer, int64_t now_us);
+
+}  // namespace overcap

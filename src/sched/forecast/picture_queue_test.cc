@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/forecast/picture_queue.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "sched/forecast/forecast.h"
+
+namespace overcap::forecast {
+namespace {
+
+constexpr int64_t kNowUs = 1'700'000'000'000'000, kNow = kNowUs / 1'000'000;
+
+// a1 and a2 with 4 a40, r1 with 4 rtx_6000; labs vision (cap 4) and speech; overcap gives way to short.
+ClusterPicture Picture() {
+  ClusterPicture picture;
+  for (const char* name : {"a1", "a2", "r1"}) {
+    PictureNode node;
+    node.name = name, node.partitions = {"short", "overcap"}, node.cpus = 16;
+    node.gpus = {{name[0] == 'a' ? "a40" : "rtx_6000", 4}};
+    picture.nodes.push_back(node);
+  }
+  picture.partitions = {{.name = "short", .time_limit_s = 86400, .priority_tier = 10, .qos = "p_short"},
+                        {.name = "overcap", .priority_tier = 1, .preemptable = true, .overcap = true}};
+  picture.labs = {{.name = "vision", .gpu_cap = 4}, {.name = "speech"}};
+  picture.qos = {{.name = "p_short", .gpus_per_user = 6}};
+  return picture;
+}
+
+PictureJob Waiting(std::string id, std::string lab, int gpus, std::string type = "") {
+  PictureJob job;
+  job.native_id = std::move(id), job.user = "u-" + lab, job.lab = std::move(lab), job.partition = "short";
+  job.state = JobState::kQueued, job.gpus = gpus, job.cpus = gpus, job.node_count = 1,
+  job.wait = WaitKind::kTurn;
+  job.time_limit_s = 3600;
+  if (!type.empty()) job.gpu_types = {{type, gpus}};
+  return job;
+}
+
+void Occupy(ClusterPicture* picture, const std::string& node, PictureJob job, int64_t ran_s) {
+  job.nodes = {node}, job.state = JobState::kRunning, job.wait = WaitKind::kNone;
+  job.started_us = kNowUs - ran_s * 1'000'000;
+  for (PictureNode& one : picture->nodes) {
+    if (one.name == node) one.gpus_used = {{one.gpus[0].type, job.gpus}};
+  }
+  picture->jobs.push_back(std::move(job));
+}
+
+Forecast See(const ClusterPicture& picture, size_t target) {
+  const auto made = QueueOf(picture, target, kNowUs);
+  EXPECT_TRUE(made) << made.error().message;
+  const RunTimes times({});
+  return Foresee(made->queue, times, {1, 20, 8, made->offered}, OneThread());
+}
+
+std::string Refused(const ClusterPicture& picture, size_t target) {
+  const auto made = QueueOf(picture, target, kNowUs);
+  return made ? "" : made.error().message;
+}
+
+TEST(PictureQueue, AFreeNodeTakesAJobNow) {
+  ClusterPicture picture = Picture();
+  picture.jobs = {Waiting("1", "speech", 4, "a40")};
+  EXPECT_TRUE(See(picture, 0).now);
+}
+
+TEST(PictureQueue, TheCapOfALabHoldsAndOvercapDoesNotCount) {
+  ClusterPicture picture = Picture();
+  Occupy(&picture, "r1", Waiting("1", "vision", 4), 600);
+  picture.jobs.push_back(Waiting("2", "vision", 2, "a40"));
+  picture.jobs.back().wait = WaitKind::kLimit, picture.jobs.back().cap_of = CapOf::kLab,
+  picture.jobs.back().cap_thing = CapThing::kGpus;
+  const Forecast told = See(picture, 1);
+  EXPECT_NEAR(static_cast<double>(told.start.p50_s), kNow + 3000, 60);
+  ASSERT_FALSE(told.sooner.empty());
+  EXPECT_EQ(told.sooner[0].instead.kind, Alternative::Kind::kPartition);
+  EXPECT_EQ(told.sooner[0].start.p90_s, kNow);
+}
+
+TEST(PictureQueue, OvercapJobsGiveWay) {
+  ClusterPicture picture = Picture();
+  for (const char* node : {"a1", "a2"}) {
+    PictureJob job = Waiting(node, "vision", 4, "a40");
+    job.partition = "overcap", job.overcap = true;
+    Occupy(&picture, node, job, 60);
+  }
+  picture.jobs.push_back(Waiting("3", "speech", 4, "a40"));
+  EXPECT_LE(See(picture, 2).start.p90_s, kNow + 1);
+}
+
+TEST(PictureQueue, WhoHasAHigherPriorityGoesFirst) {
+  ClusterPicture picture = Picture();
+  for (const char* node : {"a1", "a2"})
+    Occupy(&picture, node, Waiting(node, "speech", 4, "a40"), node[1] == '1' ? 1800 : 600);
+  picture.jobs.push_back(Waiting("3", "vision", 4, "a40"));
+  picture.jobs.push_back(Waiting("4", "art", 4, "a40"));
+  picture.jobs[2].priority = 5, picture.jobs[3].priority = 9;
+  EXPECT_NEAR(static_cast<double>(See(picture, 3).start.p50_s), kNow + 1800, 60);
+  EXPECT_NEAR(static_cast<double>(See(picture, 2).start.p50_s), kNow + 3000, 60);
+}
+
+TEST(PictureQueue, GpusInUseByJobsThatCannotBeSeenAreNotFree) {
+  ClusterPicture picture = Picture();
+  for (PictureNode& node : picture.nodes) node.gpus_used = node.gpus;
+  picture.jobs = {Waiting("1", "speech", 1)};
+  EXPECT_EQ(See(picture, 0).start, StartTimes{});
+  EXPECT_NE(Join(QueueOf(picture, 0, kNowUs)->queue.assumed, "\n")
+                .find("12 GPUs in use by jobs that cannot be seen"),
+            std::string::npos);
+}
+
+TEST(PictureQueue, NodesThatAreAwayTakeNothing) {
+  ClusterPicture picture = Picture();
+  picture.nodes[0].usable = picture.nodes[1].usable = false;
+  picture.jobs = {Waiting("1", "speech", 1, "a40")};
+  EXPECT_EQ(See(picture, 0).start, StartTimes{});
+}
+
+TEST(PictureQueue, WhatCannotBeForetoldSaysWhy) {
+  ClusterPicture picture = Picture();
+  picture.jobs = {Waiting("1", "speech", 1)};
+  picture.jobs[0].wait = WaitKind::kDependency;
+  EXPECT_EQ(Refused(picture, 0), "no promise: it waits for other jobs first");
+  picture.jobs[0].wait = WaitKind::kHeld;
+  EXPECT_EQ(Refused(picture, 0), "no promise: it is held");
+  picture.jobs[0].wait = WaitKind::kLimit, picture.jobs[0].cap_of = CapOf::kLab,
+  picture.jobs[0].cap_thing = CapThing::kJobs;
+  EXPECT_EQ(Refused(picture, 0), "no promise: the limit that it waits for is not known here");
+  picture.jobs[0].wait = WaitKind::kTurn, picture.jobs[0].partition = "nowhere";
+  EXPECT_EQ(See(picture, 0).start, StartTimes{}) << "no node is in it";
+}
+
+TEST(PictureQueue, AMachineWithoutPartitionsIsOne) {
+  ClusterPicture picture;
+  PictureNode node;
+  node.name = "here", node.cpus = 8, node.gpus = {{"a40", 2}};
+  picture.nodes = {node};
+  PictureJob job = Waiting("1", "", 2);
+  job.partition = "";
+  Occupy(&picture, "here", job, 60);
+  picture.jobs.push_back(job);
+  EXPECT_NEAR(static_cast<double>(See(picture, 1).start.p50_s), kNow + 3540, 60);
+}
+
+}  // namespace
+}  // namespace overcap::forecast
