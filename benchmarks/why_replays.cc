@@ -102,7 +102,7 @@ double Milliseconds(LiveQueue* queue, size_t target, const std::vector<PastRun>&
   queue->target = target;
   const auto begin = std::chrono::steady_clock::now();
   const RunTimes times(past);
-  const Forecast forecast = Foresee(*queue, times, {1, 200, 16, ~uint64_t{0}}, crew);
+  const Forecast forecast = Foresee(*queue, times, {1, 200, 12, ~uint64_t{0}}, crew);
   const double taken =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   std::fprintf(stderr, "target %zu: now %d p50 +%ld s p90 +%ld s, %d replays, %zu sooner\n", target,

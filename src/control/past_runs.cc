@@ -19,7 +19,8 @@ Result<std::vector<PastRun>> RunsSince(Cluster& cluster, int64_t since_us) {
     // The tasks of an array share one record, and its time is not theirs.
     if (record.started_us == 0 || run_s <= 0 || !record.spec.array.empty()) return;
     PastRun& run = runs.emplace_back();
-    run.user = record.spec.user;
+    run.user = record.spec.user, run.lab = record.spec.lab;
+    run.gpus = record.spec.resources.gpus * record.spec.resources.nodes;
     run.limit_s = record.spec.resources.time_seconds;
     run.run_s = run_s, run.ended_us = record.ended_us;
   }));

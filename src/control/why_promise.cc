@@ -9,6 +9,7 @@
 #include "model/picture_fit.h"
 #include "model/picture_use.h"
 #include "sched/forecast/picture_queue.h"
+#include "sched/forecast/policy_queue_rules.h"
 
 namespace overcap {
 namespace {
@@ -125,6 +126,7 @@ void Promise(const ClusterPicture& picture, size_t row, const std::vector<PastRu
     answer->no_promise = made.error().message;
     return;
   }
+  if (options.policy != nullptr) forecast::FollowPolicy(*options.policy, past, &made->queue);
   const forecast::RunTimes times(past);
   forecast::ForecastOptions wanted;
   wanted.seed = options.seed, wanted.replays = options.replays, wanted.partitions = made->offered;

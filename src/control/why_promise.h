@@ -6,6 +6,7 @@
 
 #include "control/why.h"
 #include "model/past_run.h"
+#include "model/policy/policy.h"
 #include "sched/forecast/forecast.h"
 
 namespace overcap {
@@ -13,6 +14,8 @@ namespace overcap {
 struct PromiseOptions {
   int replays = 200;
   uint64_t seed = 1;
+  const Policy* policy =
+      nullptr;  // that the cluster's own engine follows; nullptr: what the picture tells is all
 };
 
 // The numbers that matter for its start, which the reason does not tell: what its lab has, and who ends

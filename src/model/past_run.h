@@ -12,6 +12,7 @@ struct PastRun {
   int64_t limit_s = 0;  // 0: it had none
   int64_t run_s = 0;
   int64_t ended_us = 0;
+  int gpus = 0;  // where that is told
 };
 
 }  // namespace overcap

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/forecast/testing/calibration.h"
 
-#include <cstdio>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -47,9 +46,6 @@ TEST(Calibration, PromisesHoldAboutAsOftenAsTheySayAndLimitsAloneSayLess) {
   EXPECT_GT(learned->p90(), 0.75);
   EXPECT_GT(limits->p50(), 0.85) << "the limits are the worst case";
   EXPECT_LT(learned->error_s, limits->error_s) << "what was learned is nearer to what came";
-  std::printf("P50 held %.2f, P90 %.2f of %d; limits only %.2f, %.2f; off by %.0f and %.0f s, waits %.0f s\n",
-              learned->p50(), learned->p90(), learned->judged, limits->p50(), limits->p90(), learned->error_s,
-              limits->error_s, learned->wait_s);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ Crew OneThread();
 struct ForecastOptions {
   uint64_t seed = 1;
   int replays = 200;
-  int replays_each = 16;    // of an alternative
+  int replays_each = 12;    // of an alternative
   uint64_t partitions = 0;  // that its user may use: what may be offered
 };
 

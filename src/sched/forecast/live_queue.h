@@ -20,6 +20,8 @@ struct LiveJob {
   int in = 0;                            // while it runs: the partition
   std::vector<pooled::GpuShare> shares;  // while it runs: where
   int64_t started_s = 0;                 // while it runs
+  int64_t submitted_s = 0;               // 0: not known
+  int priority = 0;                      // that its user gave it
 };
 
 struct LiveQueue {

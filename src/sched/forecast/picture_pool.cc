@@ -52,7 +52,9 @@ void AddPartitions(const ClusterPicture& picture, PicturePool* pool) {
   std::set<std::pair<std::string, bool>> wanted;
   for (const PicturePartition& one : picture.partitions) wanted.emplace(one.name, one.overcap);
   for (const PictureJob& job : picture.jobs) {
-    for (const std::string& name : Split(job.partition, ',')) wanted.emplace(name, job.overcap);
+    for (const std::string& name : Split(job.partition, ',')) {
+      if (!name.empty() || picture.partitions.empty()) wanted.emplace(name, job.overcap);
+    }
   }
   if (wanted.empty()) wanted.emplace("", false);
   for (const auto& [name, overcap] : wanted) {

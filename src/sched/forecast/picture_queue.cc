@@ -176,8 +176,10 @@ class Maker {
     job.told.limit_s = row.time_limit_s;
     job.user = row.user, job.lab = row.lab, job.partition = row.partition;
     job.told.partitions = 0;
+    job.submitted_s = row.submitted_us / kSecondUs;
+    job.priority = static_cast<int>(std::clamp<int64_t>(row.priority, -1'000'000, 1'000'000));
     for (const std::string& name : Split(row.partition, ',')) {
-      const auto found = pool_.partitions.find({name, row.overcap});
+      const auto found = pool_.partitions.find(name.empty() ? default_ : std::make_pair(name, row.overcap));
       if (found != pool_.partitions.end()) job.told.partitions |= Bit(found->second);
     }
     return job;
@@ -264,6 +266,13 @@ class Maker {
       queue_.assumed.push_back(StrCat(CountOf(static_cast<int64_t>(cut), "job"), " far behind left out"));
   }
 
+  static std::pair<std::string, bool> DefaultOf(const ClusterPicture& picture) {
+    for (const PicturePartition& one : picture.partitions) {
+      if (one.is_default) return {one.name, one.overcap};
+    }
+    return {"", false};
+  }
+
   // A partition whose jobs give way to nobody, for those whose own is not known.
   static int FirmOf(const pooled::Rules& rules) {
     uint64_t victims = 0;
@@ -276,6 +285,7 @@ class Maker {
 
   const ClusterPicture& picture_;
   PicturePool pool_;
+  const std::pair<std::string, bool> default_ = DefaultOf(picture_);  // of jobs that name none
   const int firm_ = FirmOf(pool_.rules);
   LiveQueue queue_;
   std::unordered_map<std::string, int> users_, labs_, accounts_;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "model/policy/policy_text.h"
 #include "sched/forecast/forecast.h"
+#include "sched/forecast/policy_queue_rules.h"
 
 namespace overcap::forecast {
 namespace {
@@ -128,6 +130,35 @@ TEST(PictureQueue, WhatCannotBeForetoldSaysWhy) {
   EXPECT_EQ(Refused(picture, 0), "no promise: the limit that it waits for is not known here");
   picture.jobs[0].wait = WaitKind::kTurn, picture.jobs[0].partition = "nowhere";
   EXPECT_EQ(See(picture, 0).start, StartTimes{}) << "no node is in it";
+}
+
+TEST(PictureQueue, APolicySaysWhoGivesWayAndAfterWhichGrace) {
+  const auto policy = ParsePolicy(
+      "nodes:\n  here: {gpus: a40:4, cpus: 16}\nlabs:\n  vision: 2 ann\n  speech: 2 bob\n"
+      "partitions:\n  overcap: {grace: 5m, quantum: 0}\n",
+      "policy.yaml");
+  ASSERT_TRUE(policy) << policy.error().message;
+  ClusterPicture picture;
+  PictureNode node;
+  node.name = "here", node.cpus = 16, node.gpus = {{"a40", 4}};
+  picture.nodes = {node};
+  for (const PolicyPartition& one : policy->partitions) {
+    PicturePartition made;
+    made.name = one.name, made.priority_tier = one.priority, made.overcap = one.counts == CapRule::kFree;
+    picture.partitions.push_back(made);
+  }
+  picture.labs = {{.name = "vision", .gpu_cap = 2}, {.name = "speech", .gpu_cap = 2}};
+  PictureJob over = Waiting("1", "vision", 4);
+  over.partition = "overcap", over.overcap = true;
+  Occupy(&picture, "here", over, 7200);
+  picture.jobs.back().time_limit_s = 86400;
+  picture.jobs.push_back(Waiting("2", "speech", 2));
+  auto made = QueueOf(picture, 1, kNowUs);
+  ASSERT_TRUE(made);
+  FollowPolicy(*policy, {}, &made->queue);
+  const RunTimes times({});
+  const Forecast told = Foresee(made->queue, times, {1, 20, 0, 0}, OneThread());
+  EXPECT_EQ(told.start, (StartTimes{kNow + 300, kNow + 300}));
 }
 
 TEST(PictureQueue, AMachineWithoutPartitionsIsOne) {

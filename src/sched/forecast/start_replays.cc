@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kAlikeOf8 = 4;
 // Ends that come within this part of the time since now are looked at together: a replay of a long wait need
 // not be exact to the second, and each look costs.
-constexpr int64_t kGrain = 64;
+constexpr int64_t kGrain = 32;
 // Fair shares, which fade over days, are looked at once an hour.
 constexpr int64_t kShareLookS = 3600;
 
