@@ -284,6 +284,16 @@ Verdict JudgeJob(const JobEvidence& evidence, const SlurmSight& sight, int64_t n
   return verdict;
 }
 
+namespace {
+
+// Of jobs that were cancelled while they waited Slurm tells the end as the start.
+template <typename Row>
+bool NeverRan(const Row& row) {
+  return row.node_list.empty() && row.start_us > 0 && row.start_us >= row.end_us;
+}
+
+}  // namespace
+
 JobRecord ForeignRecord(const SqueueJob& row, const std::string& cluster) {
   JobRecord record = ForeignBase(row, cluster);
   const SlurmState state = ReadSlurmState(row.raw_state, row.raw_reason);
@@ -295,7 +305,7 @@ JobRecord ForeignRecord(const SqueueJob& row, const std::string& cluster) {
   record.spec.resources.mem_bytes = row.tres.mem_bytes;
   record.spec.resources.time_seconds =
       row.time_limit_s && *row.time_limit_s < INT32_MAX ? *row.time_limit_s : 0;
-  if (state.state == JobState::kRunning || state.ended) {
+  if (state.state == JobState::kRunning || (state.ended && !NeverRan(row))) {
     record.attempt = row.restarts + 1;
     record.started_us = row.start_us;
   }
@@ -312,9 +322,10 @@ JobRecord ForeignRecord(const SacctJob& row, const std::string& cluster) {
   const SlurmState state = ReadSlurmState(row.raw_state);
   record.state = state.state;
   record.reason = state.reason;
-  record.attempt = row.start_us > 0 ? row.start : 0;
+  const bool ran = row.start_us > 0 && !(state.ended && NeverRan(row));
+  record.attempt = ran ? row.start : 0;
   record.restarts = row.start - 1;
-  record.started_us = row.start_us;
+  record.started_us = ran ? row.start_us : 0;
   record.spec.resources.gpus = std::max(row.given.gpus, row.requested.gpus);
   record.spec.resources.nodes = std::max({1, row.given.nodes, row.requested.nodes});
   if (state.ended) TakeEnding(ReadSlurmEnding(row.raw_state, row.exit, row.raw_reason), row.end_us, &record);
