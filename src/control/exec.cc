@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "control/others_job.h"
 #include "sys/posix_files.h"
 #include "sys/process.h"
 #include "sys/user.h"
@@ -40,6 +41,7 @@ Result<std::vector<std::string>> RankVariables(const JobSpec& spec, const std::s
 
 Result<ExecPlan> PlanExec(const JobRecord& record, std::vector<std::string> argv,
                           const std::string& terminal) {
+  OC_TRY_VOID(CheckNotOthers(record));
   if (record.state != JobState::kRunning) {
     return Fail(ErrorCode::kConflict,
                 StrCat("job '", record.spec.id, "' is ", JobStateName(record.state), ", not running"),

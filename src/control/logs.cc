@@ -10,6 +10,7 @@
 #include "clusters/cluster_view.h"
 #include "control/array_tasks.h"
 #include "control/log_file.h"
+#include "control/others_job.h"
 
 namespace overcap {
 namespace {
@@ -153,6 +154,7 @@ void SleepFor(int64_t milliseconds) {
 }
 
 Result<std::vector<LogFile>> SelectLogs(const JobRecord& record, const LogRequest& request) {
+  OC_TRY_VOID(CheckNotOthers(record));
   std::vector<LogFile> logs;
   if (!IsUnknownTask(record, request))
     logs = record.spec.array.empty() ? AttemptLogs(record, request) : TaskLogs(record, request);

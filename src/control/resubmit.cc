@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "control/others_job.h"
 #include "model/job_id.h"
 #include "sys/posix_files.h"
 
@@ -25,6 +26,7 @@ void ChangeGpus(int gpus, const std::optional<Machine>& node, Resources* resourc
 }  // namespace
 
 Result<JobSpec> ReadSpec(const JobRecord& record) {
+  OC_TRY_VOID(CheckNotOthers(record));
   if (record.dir.empty()) {
     return Fail(ErrorCode::kUsage,
                 StrCat("job '", record.spec.id, "' was not submitted by overcap, which has no copy of it"),

@@ -28,7 +28,7 @@ class OthersJobs(SystemRig):
             done = self.overcap(*words)
             for secret in ("secret-name", "secret-output", "secret-word"):
                 self.assertNotIn(secret, done.out + done.err, words)
-        for words in (["abort", job_id], ["hold", job_id], ["release", job_id], ["rm", job_id], ["submit", "--after", job_id, "true"],
+        for words in (["logs", job_id], ["exec", job_id, "id"], ["resubmit", job_id], ["abort", job_id], ["hold", job_id], ["release", job_id], ["rm", job_id], ["submit", "--after", job_id, "true"],
                       ["submit", "--after-any", job_id, "true"], ["daemon", "stop", "--system"]):
             self.refused(*words, status=4)
         self.refused("abort", "last", status=3)
@@ -104,7 +104,7 @@ nodes: {{here: {{gpus: "a40:4", cpus: 8}}}}
         self.assertEqual(self.job(theirs)["command"], [])
         self.refused("abort", other, status=4)
         self.refused("rm", theirs, status=4)
-        self.refused("logs", theirs, status=None)
+        self.refused("logs", theirs, status=4, says=self.names["alice"])
         self.ok("abort", theirs)
         self.be("alice")
         job = self.ended(theirs)
