@@ -48,7 +48,7 @@ class UserAreaFilesTest : public testing::Test {
     return lstat(path.c_str(), &info) == 0 ? info.st_uid : static_cast<uid_t>(-1);
   }
   std::string Secret(const std::string& text) {
-    const std::string path = root_ + "/secret";
+    std::string path = root_ + "/secret";
     EXPECT_TRUE(plain_.WriteAtomic(path, text, false));
     return path;
   }
