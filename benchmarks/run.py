@@ -11,6 +11,7 @@ import traceback
 
 import measure
 from elastic import ELASTIC_ROWS
+from fanout import FANOUT_ROWS
 from launch import LAUNCH_ROWS
 from rows import ROWS, Setting
 from pooled import SCHED_ROWS
@@ -98,7 +99,7 @@ def main():
         sys.exit(f"bench: unknown flag '{flags[0]}'; there is --quick")
     build = ROOT / "build" / "release"
     setting = Setting(build / "overcap", build / "bench", "--quick" in flags, os.cpu_count())
-    all_rows = ROWS | LAUNCH_ROWS | ELASTIC_ROWS | SLURM_ROWS | WORKSPACE_ROWS | STORE_ROWS | SCHED_ROWS
+    all_rows = ROWS | LAUNCH_ROWS | ELASTIC_ROWS | SLURM_ROWS | WORKSPACE_ROWS | STORE_ROWS | FANOUT_ROWS | SCHED_ROWS
     chosen = {name: function for name, function in all_rows.items() if not words or any(word in name for word in words)}
     if not chosen:
         sys.exit(f"bench: no row is named so; there are: {' '.join(all_rows)}")

@@ -33,6 +33,7 @@ constexpr const Command* kCommands[] = {
     &kRm,
     &kGc,
     &kInit,
+    &kFanout,
     &kWorkspaceCreate,
     &kWorkspaceInit,
     &kWorkspaceBackup,

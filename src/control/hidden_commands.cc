@@ -2,6 +2,7 @@
 #include "control/hidden_commands.h"
 
 #include "control/enter.h"
+#include "control/fanout/fanout_node.h"
 #include "control/hold_allocation.h"
 #include "control/mounts/keep_mounts.h"
 #include "control/sshd_session.h"
@@ -14,6 +15,7 @@ HiddenCommand FindHiddenCommand(const std::vector<std::string>& words) {
   if (words[0] == "enter-sshd") return RunEnterSshd;
   if (words[0] == "hold-allocation") return RunHoldAllocation;
   if (words.size() > 1 && words[0] == "agent" && words[1] == "mounts") return RunMountsKeeper;
+  if (words[0] == "fanout-node") return RunFanoutNode;
   return nullptr;
 }
 

@@ -34,6 +34,8 @@ extern const Command kUsage;
 extern const Command kNodes;
 extern const Command kWhy;
 
+extern const Command kFanout;
+
 extern const Command kWorkspaceCreate;
 extern const Command kWorkspaceInit;
 extern const Command kWorkspaceBackup;

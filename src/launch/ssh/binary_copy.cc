@@ -46,8 +46,8 @@ std::string BinaryCopy::StoreCommand() const {
                         " && chmod 700 \"$t\" && mv -f \"$t\" \"$f\" && exit 0; rm -f \"$t\"; exit 1"));
 }
 
-std::string BinaryCopy::NodeCommand() const {
-  return InShell(StrCat("exec \"$HOME/.cache/overcap/bin/", name, "\" launch-node"));
+std::string BinaryCopy::NodeCommand(const std::string& verb) const {
+  return InShell(StrCat("exec \"$HOME/.cache/overcap/bin/", name, "\" ", verb));
 }
 
 }  // namespace overcap

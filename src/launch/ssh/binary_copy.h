@@ -19,7 +19,7 @@ struct BinaryCopy {
   // its standard input, unless the copy is there already (then it prints "there"); the copy appears at once
   // and whole, or not at all.
   std::string StoreCommand() const;
-  std::string NodeCommand() const;
+  std::string NodeCommand(const std::string& verb = "launch-node") const;
 };
 
 }  // namespace overcap

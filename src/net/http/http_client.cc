@@ -23,6 +23,14 @@ std::string PeerText(const HttpOrigin& origin) {
   return StrCat(host, ":", origin.port);
 }
 
+// A proxy is told the whole address; behind a tunnel nobody is told anything.
+HttpRequest ThroughProxy(const HttpRequest& request, const HttpOrigin& origin, const HttpProxy& proxy) {
+  HttpRequest whole = request;
+  whole.target.insert(0, origin.Text());
+  if (!proxy.authorization.empty()) whole.headers.push_back({"Proxy-Authorization", proxy.authorization});
+  return whole;
+}
+
 }  // namespace
 
 HttpClient::HttpClient(HttpOrigin origin, HttpClientOptions options)
@@ -73,6 +81,17 @@ Result<std::shared_ptr<TlsContext>> HttpClient::Tls() {
   return tls_;
 }
 
+Result<Fd> HttpClient::ConnectSocket(const HttpWait& wait) {
+  if (!options_.proxy) return ConnectHttp(origin_, wait);
+  Result<Fd> fd = ConnectHttp(options_.proxy->origin, wait);
+  if (!fd) {
+    fd.error().message += StrCat(" (through the proxy '", options_.proxy->Text(), "')");
+    return fd;
+  }
+  if (origin_.tls) OC_TRY_VOID(OpenTunnel(*fd, *options_.proxy, origin_, wait));
+  return fd;
+}
+
 Result<std::unique_ptr<HttpLink>> HttpClient::Connect(HttpWait* wait) {
   std::shared_ptr<TlsContext> tls;
   if (origin_.tls) {
@@ -80,7 +99,7 @@ Result<std::unique_ptr<HttpLink>> HttpClient::Connect(HttpWait* wait) {
     tls = std::move(made);
   }
   wait->set_connecting(true);
-  OC_TRY(fd, ConnectHttp(origin_, *wait));
+  OC_TRY(fd, ConnectSocket(*wait));
   std::unique_ptr<NetStream> stream;
   if (tls) {
     OC_TRY(secure, tls->Connect(std::move(fd), origin_.host, *wait));
@@ -96,6 +115,8 @@ Result<HttpResponse> HttpClient::Run(const HttpRequest& request, const HttpBodyT
                                      const HttpCancel* cancel) {
   OC_TRY_VOID(CheckHttpRequest(request));
   HttpWait wait(peer_, request.deadlines, cancel);
+  std::optional<HttpRequest> through;
+  if (options_.proxy && !origin_.tls) through = ThroughProxy(request, origin_, *options_.proxy);
   for (bool may_be_old = true;; may_be_old = false) {
     std::unique_ptr<HttpLink> link = may_be_old ? TakeKept() : nullptr;
     const bool old = link != nullptr;
@@ -104,7 +125,7 @@ Result<HttpResponse> HttpClient::Run(const HttpRequest& request, const HttpBodyT
       link = std::move(fresh);
     }
     bool reusable = false;
-    auto answer = Exchange(*link, origin_, request, to, wait, &reusable);
+    auto answer = Exchange(*link, origin_, through ? *through : request, to, wait, &reusable);
     // The server closed an idle connection while the request was on its way: that is nobody's failure.
     if (!answer && old && request.repeatable && link->lost() && !link->heard()) continue;
     if (reusable) Keep(std::move(link));

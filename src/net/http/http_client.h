@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An HTTP/1.1 client of one server: keeps connections and uses them again, verifies certificates always, and
-// waits nowhere without a deadline. It follows no redirects, knows no proxies and no cookies, and asks for no
-// compression.
+// waits nowhere without a deadline. It follows no redirects, knows no cookies, and asks for no compression.
 //   HttpClient client(url.origin);
 //   std::string body;
 //   auto answer = client.Call({.method = "GET", .target = "/health"}, &body);
@@ -9,11 +8,13 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "net/http/http_cancel.h"
 #include "net/http/http_link.h"
 #include "net/http/http_message.h"
+#include "net/http/http_proxy.h"
 #include "net/http/tls_context.h"
 #include "net/http/url.h"
 
@@ -57,6 +58,7 @@ class HttpClient {
   std::unique_ptr<HttpLink> TakeKept();
   void Keep(std::unique_ptr<HttpLink> link);
   Result<std::unique_ptr<HttpLink>> Connect(HttpWait* wait);
+  Result<Fd> ConnectSocket(const HttpWait& wait);
   Result<std::shared_ptr<TlsContext>> Tls();
 
   const HttpOrigin origin_;

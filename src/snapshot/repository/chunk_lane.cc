@@ -49,7 +49,7 @@ Result<void> ChunkWriter::Lane::State::Append(ChunkKind kind, const Digest& id, 
     meta_chunks.push_back(chunk);
     return meta_block->raw.size() >= kBlockTarget ? CloseMeta() : Result<void>();
   }
-  if (bytes.size() >= kBlockTarget) return Send(kind, bytes, {chunk}, nullptr);
+  if (bytes.size() >= kBlockTarget || writer->repository.plain_blocks()) return Send(kind, bytes, {chunk}, nullptr);
   if (data_chunks.empty()) ++writer->open_blocks;
   data_raw.append(bytes);
   data_chunks.push_back(chunk);
@@ -79,7 +79,12 @@ Result<void> ChunkWriter::Lane::State::Send(ChunkKind kind, std::string_view raw
                                             std::vector<PackedChunk> chunks,
                                             std::shared_ptr<OwnMetaBlock> meta) {
   scratch.clear();
-  const BlockCodec codec = compressor.Compress(raw, &scratch);
+  BlockCodec codec = BlockCodec::kStored;
+  if (kind == ChunkKind::kData && writer->repository.plain_blocks()) {
+    scratch.append(raw);
+  } else {
+    codec = compressor.Compress(raw, &scratch);
+  }
   CompressedBlock block;
   block.block = {codec, 0, static_cast<uint32_t>(raw.size()), Crc32c(scratch), std::move(chunks)};
   block.stored = std::make_shared<const std::string>(std::string_view(scratch));

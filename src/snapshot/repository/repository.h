@@ -33,6 +33,7 @@ class Repository {
     std::shared_ptr<Store> store;
     const Clock* clock = nullptr;  // nullptr: the machine's own
     Random* random = nullptr;      // nullptr: the kernel's
+    bool plain_blocks = false;     // new chunks of data each get a block of their own, not compressed
   };
 
   // Makes one where none is: kConflict when there is (of two creators at once one wins). `secret` empty: not
@@ -46,6 +47,7 @@ class Repository {
   Store& store() const { return *parts_.store; }
   const Clock& clock() const { return *parts_.clock; }
   Random& random() const { return *parts_.random; }
+  bool plain_blocks() const { return parts_.plain_blocks; }
   const RepositoryConfig& config() const { return config_; }
   const std::optional<SecretKey>& master() const { return master_; }
 

@@ -44,6 +44,8 @@ Result<std::unique_ptr<AzureService>> AzureService::Open(const AzureAccess& acce
   }
   HttpClientOptions options;
   options.tls.ca_file = access.ca_file;
+  OC_TRY(proxy, ProxyOf(url.origin, Variables::OfThisProcess()));
+  options.proxy = std::move(proxy);
   service->client_ = std::make_unique<HttpClient>(url.origin, options);
   return service;
 }

@@ -41,6 +41,8 @@ Result<std::unique_ptr<S3Service>> S3Service::Open(const S3Access& access, const
   }
   HttpClientOptions options;
   options.tls.ca_file = access.ca_file;
+  OC_TRY(proxy, ProxyOf(url.origin, Variables::OfThisProcess()));
+  options.proxy = std::move(proxy);
   service->client_ = std::make_unique<HttpClient>(url.origin, options);
   return service;
 }

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/fanout/fanout.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/text.h"
+#include "control/fanout/node_session.h"
+#include "control/fanout/source_plan.h"
+#include "launch/detect/host_name.h"
+#include "net/handshake.h"
+
+namespace overcap {
+namespace {
+
+constexpr int kConnectingMost = 32;
+constexpr std::chrono::milliseconds kTell{200};
+
+class FanoutRun : public SessionListener {
+ public:
+  FanoutRun(const FanoutSource& source, const FanoutRequest& request)
+      : request_(request),
+        key_(LinkKey::Make(*request.random).Hex()),
+        binary_(request.binary),
+        plan_(static_cast<int>(request.hosts.size())),
+        nodes_(request.hosts.size()) {
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const int node = static_cast<int>(i);
+      nodes_[i].end.host = request.hosts[i];
+      nodes_[i].session = std::make_unique<NodeSession>(node, source, request, key_, &binary_, this);
+    }
+  }
+
+  FanoutReport Run() {
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      threads.emplace_back([this, i] { RunOne(static_cast<int>(i)); });
+    }
+    Watch();
+    for (std::thread& thread : threads) thread.join();
+    FanoutReport report;
+    for (Node& node : nodes_) report.nodes.push_back(std::move(node.end));
+    return report;
+  }
+
+  void OnHello(int node, const fanout::Hello& hello) override {
+    const std::lock_guard lock(mutex_);
+    nodes_[static_cast<size_t>(node)].addresses = hello.addresses;
+    LeaveConnecting(node);
+  }
+  void OnAsk(int node, const std::string& why) override {
+    const std::lock_guard lock(mutex_);
+    Node& asking = nodes_[static_cast<size_t>(node)];
+    if (!why.empty() && request_.note) {
+      request_.note(StrCat("host '", asking.end.host, "' could not fetch from host '", asking.end.from,
+                           "' any more (", ToUtf8(why), ")"));
+    }
+    plan_.Ask(node, !why.empty());
+    Assign();
+  }
+  void OnProgress(int node, const fanout::Progress& progress) override {
+    const std::lock_guard lock(mutex_);
+    nodes_[static_cast<size_t>(node)].progress = progress;
+  }
+  void OnReady(int node, const fanout::Ready& ready) override {
+    const std::lock_guard lock(mutex_);
+    Node& done = nodes_[static_cast<size_t>(node)];
+    done.end.ready = ready;
+    done.progress.bytes_done = done.progress.bytes_total = ready.written_bytes;
+    done.settled = done.complete = true;
+    plan_.Complete(node, ready.port != 0);
+    Assign();
+    Settle();
+  }
+  void OnNote(const std::string& text) override {
+    const std::lock_guard lock(mutex_);
+    if (request_.note) request_.note(text);
+  }
+
+ private:
+  struct Node {
+    std::unique_ptr<NodeSession> session;
+    FanoutNodeEnd end;
+    std::vector<std::string> addresses;
+    fanout::Progress progress;
+    bool connecting = false;
+    bool settled = false, complete = false;
+    bool ended = false;  // its thread has
+  };
+
+  void RunOne(int node) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return connecting_ < kConnectingMost; });
+      ++connecting_;
+      nodes_[static_cast<size_t>(node)].connecting = true;
+    }
+    Result<void> done = nodes_[static_cast<size_t>(node)].session->Run();
+    const std::lock_guard lock(mutex_);
+    Node& ended = nodes_[static_cast<size_t>(node)];
+    LeaveConnecting(node);
+    if (!done) ended.end.error = done.error();
+    plan_.Lost(node);  // one that was complete serves no more, too
+    ended.settled = ended.ended = true;
+    Assign();
+    Settle();
+  }
+
+  void LeaveConnecting(int node) {
+    if (!std::exchange(nodes_[static_cast<size_t>(node)].connecting, false)) return;
+    --connecting_;
+    changed_.notify_all();
+  }
+
+  void Assign() {
+    for (const SourcePlan::Assignment& made : plan_.Assign()) {
+      Node& node = nodes_[static_cast<size_t>(made.node)];
+      fanout::Use use;
+      node.end.fetched = true;
+      node.end.from = "";
+      if (made.from != SourcePlan::kHead) {
+        const Node& from = nodes_[static_cast<size_t>(made.from)];
+        node.end.from = use.peer = from.end.host;
+        use.addresses = from.addresses;
+        use.port = from.end.ready.port;
+      }
+      node.session->Post(use);
+    }
+  }
+
+  // When nobody can need anybody any more, those who serve may go.
+  void Settle() {
+    changed_.notify_all();
+    for (const Node& node : nodes_) {
+      if (!node.settled) return;
+    }
+    for (Node& node : nodes_) node.session->Post(fanout::Finish{});
+  }
+
+  // With mutex_.
+  FanoutProgress Progress() const {
+    FanoutProgress progress;
+    progress.nodes = static_cast<int>(nodes_.size());
+    int64_t most = 0;  // of those that do not know yet how much they miss, the same is expected
+    int unknown = 0;
+    for (const Node& node : nodes_) {
+      most = std::max(most, node.progress.bytes_total);
+      unknown += !node.settled && node.progress.bytes_total == 0 ? 1 : 0;
+      progress.complete += node.complete ? 1 : 0;
+      progress.failed += node.settled && !node.complete ? 1 : 0;
+      progress.bytes_done += node.progress.bytes_done;
+      progress.bytes_total += node.progress.bytes_total;
+    }
+    progress.bytes_total += most * unknown;
+    return progress;
+  }
+
+  void Watch() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      const bool over =
+          std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.ended; });
+      const FanoutProgress progress = Progress();
+      if (request_.progress) request_.progress(progress);
+      if (over) return;
+      changed_.wait_for(lock, kTell);
+    }
+  }
+
+  const FanoutRequest& request_;
+  const std::string key_;
+  SharedBinary binary_;
+  std::mutex mutex_;  // guards what follows, but not the sessions themselves
+  std::condition_variable changed_;
+  SourcePlan plan_;
+  std::vector<Node> nodes_;
+  int connecting_ = 0;
+};
+
+}  // namespace
+
+int64_t FanoutReport::Complete() const {
+  int64_t count = 0;
+  for (const FanoutNodeEnd& node : nodes) count += node.error ? 0 : 1;
+  return count;
+}
+
+int64_t FanoutReport::FromHead() const {
+  int64_t bytes = 0;
+  for (const FanoutNodeEnd& node : nodes) bytes += node.ready.from_head;
+  return bytes;
+}
+
+int64_t FanoutReport::FromPeers() const {
+  int64_t bytes = 0;
+  for (const FanoutNodeEnd& node : nodes) bytes += node.ready.from_peers;
+  return bytes;
+}
+
+Result<FanoutReport> RunFanout(const FanoutSource& source, const FanoutRequest& request) {
+  if (request.hosts.empty()) return Fail(ErrorCode::kUsage, "there is no host to fan out to");
+  for (const std::string& host : request.hosts) {
+    const std::string problem = HostNameProblem(host);
+    if (!problem.empty()) return Fail(ErrorCode::kUsage, problem);
+  }
+  return FanoutRun(source, request).Run();
+}
+
+}  // namespace overcap

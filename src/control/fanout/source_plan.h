@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who fetches from whom: a few nodes from the head, then each that is complete serves others. Pure.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <set>
+#include <vector>
+
+namespace overcap {
+
+class SourcePlan {
+ public:
+  static constexpr int kHead = -1;
+  static constexpr int kFirst = 2;    // nodes that the head feeds while no node is complete
+  static constexpr int kPerNode = 3;  // that fetch from one node at the same time
+  static constexpr int kChances = 3;  // peers that may fail a node before it has to do with the head
+
+  explicit SourcePlan(int nodes) : nodes_(static_cast<size_t>(nodes)) {}
+
+  // The node needs somebody to fetch from; `failed`: what it had was no good.
+  void Ask(int node, bool failed);
+  void Complete(int node, bool serves);
+  void Lost(int node);  // it has failed: nobody is sent there any more
+
+  struct Assignment {
+    int node = 0;
+    int from = kHead;
+    bool operator==(const Assignment&) const = default;
+  };
+  // What can be said now; each is said once.
+  std::vector<Assignment> Assign();
+
+ private:
+  struct Node {
+    bool serves = false;
+    int feeds = 0;
+    int from = kNobody;
+    std::set<int> bad;  // that failed it
+  };
+  static constexpr int kNobody = -2;
+
+  void Release(int node);
+  int Choose(int node) const;  // kNobody: it has to wait
+  bool AnyServes() const;
+
+  std::vector<Node> nodes_;
+  int head_feeds_ = 0;
+  std::deque<int> waiting_;
+};
+
+}  // namespace overcap

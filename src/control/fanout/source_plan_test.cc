@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/fanout/source_plan.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace overcap {
+namespace {
+
+using Assignments = std::vector<SourcePlan::Assignment>;
+constexpr int kHead = SourcePlan::kHead;
+
+SourcePlan AllAsk(int nodes) {
+  SourcePlan plan(nodes);
+  for (int i = 0; i < nodes; ++i) plan.Ask(i, false);
+  return plan;
+}
+
+TEST(SourcePlan, TheHeadFeedsTheFirstAndTheOthersWait) {
+  SourcePlan plan = AllAsk(4);
+  EXPECT_EQ(plan.Assign(), (Assignments{{0, kHead}, {1, kHead}}));
+  EXPECT_EQ(plan.Assign(), Assignments{});
+}
+
+TEST(SourcePlan, ACompleteNodeServesThoseThatWait) {
+  SourcePlan plan = AllAsk(6);
+  (void)plan.Assign();
+  plan.Complete(0, true);
+  EXPECT_EQ(plan.Assign(), (Assignments{{2, 0}, {3, 0}, {4, 0}}));
+  plan.Complete(1, true);
+  EXPECT_EQ(plan.Assign(), (Assignments{{5, 1}}));
+}
+
+TEST(SourcePlan, ANodeThatIsLostWhileItFetchesMakesRoom) {
+  SourcePlan plan = AllAsk(3);
+  (void)plan.Assign();
+  plan.Lost(0);
+  EXPECT_EQ(plan.Assign(), (Assignments{{2, kHead}}));
+}
+
+TEST(SourcePlan, WhoWasFailedByTheOnlyPeerIsFedByTheHead) {
+  SourcePlan plan = AllAsk(3);
+  (void)plan.Assign();
+  plan.Complete(0, true);
+  EXPECT_EQ(plan.Assign(), (Assignments{{2, 0}}));
+  plan.Ask(2, true);
+  EXPECT_EQ(plan.Assign(), (Assignments{{2, kHead}}));
+}
+
+TEST(SourcePlan, ACompleteNodeThatDoesNotServeSendsNobodyAway) {
+  SourcePlan plan = AllAsk(3);
+  (void)plan.Assign();
+  plan.Complete(0, false);
+  EXPECT_EQ(plan.Assign(), (Assignments{{2, kHead}}));
+}
+
+RC_GTEST_PROP(SourcePlan, EverybodyIsServedWhateverFails, (uint64_t seed)) {
+  const int nodes = *rc::gen::inRange(1, 40);
+  SourcePlan plan = AllAsk(nodes);
+  std::vector<bool> settled(static_cast<size_t>(nodes));
+  std::vector<SourcePlan::Assignment> running;
+  for (int step = 0; step < 4000; ++step) {
+    for (const auto& made : plan.Assign()) running.push_back(made);
+    if (running.empty()) break;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    const size_t which = (seed >> 33) % running.size();
+    const SourcePlan::Assignment next = running[which];
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
+    RC_ASSERT(next.from != next.node);
+    RC_ASSERT(!settled[static_cast<size_t>(next.node)]);
+    const uint64_t fate = (seed >> 20) % 10;
+    if (fate < 3 && next.from != kHead) {
+      plan.Ask(next.node, true);
+      continue;
+    }
+    settled[static_cast<size_t>(next.node)] = true;
+    if (fate == 9) {
+      plan.Lost(next.node);
+    } else {
+      plan.Complete(next.node, fate != 8);
+    }
+  }
+  for (const bool done : settled) RC_ASSERT(done);
+}
+
+}  // namespace
+}  // namespace overcap
