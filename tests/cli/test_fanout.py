@@ -171,7 +171,7 @@ class Trouble(FanoutRig):
         self.addCleanup(self.hosts.run, "host2", ["umount", "-l", self.target])
         done, said = self.fanout()
         self.assertEqual(done.status, 5, str(done))
-        self.assertIn("full", self.node(said, "host2")["error"]["message"])
+        self.assertIn("no space is left", self.node(said, "host2")["error"]["message"])
         self.assertEqual(said["complete"], 3)
         self.hosts.run("host2", ["mount", "-o", "remount,size=64m", self.target])
         said = self.brought()

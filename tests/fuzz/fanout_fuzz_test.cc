@@ -51,7 +51,9 @@ TEST(FanoutFuzz, TextsOfEnvironments) {
     const std::string once = WithPathsChanged(text, changes);
     ASSERT_EQ(WithPathsChanged(once, {{"/nowhere/else", "/x"}}), once);
     const std::string script = WithInterpreterChanged(text, changes);
-    if (!text.starts_with("#!")) ASSERT_EQ(script, text);
+    if (!text.starts_with("#!")) {
+      ASSERT_EQ(script, text);
+    }
     (void)EnvironmentPathIn(text);
   }
 }

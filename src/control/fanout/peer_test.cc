@@ -9,7 +9,6 @@
 #include "control/fanout/peer_server.h"
 #include "control/fanout/virtual_packs.h"
 #include "snapshot/restore/restore.h"
-#include "snapshot/testing/compare_trees.h"
 #include "stores/all_stores.h"
 #include "sys/posix_files.h"
 #include "sys/testing/temp_folder.h"

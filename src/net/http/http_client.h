@@ -22,7 +22,8 @@ namespace overcap {
 
 struct HttpClientOptions {
   TlsSettings tls;
-  size_t most_kept = 64;  // idle connections
+  size_t most_kept = 64;                // idle connections
+  std::optional<HttpProxy> proxy = {};  // ProxyOf() says which; nullopt: the server itself is reached
 };
 
 struct HttpBodyTo;

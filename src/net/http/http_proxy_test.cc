@@ -23,6 +23,12 @@ std::string ProxyText(const HttpOrigin& origin, std::vector<std::string> variabl
   return *proxy ? (*proxy)->Text() : "";
 }
 
+HttpRequest Asked(const std::string& target) {
+  HttpRequest request;
+  request.target = target;
+  return request;
+}
+
 TEST(HttpProxy, EachSchemeHasItsVariable) {
   const std::vector<std::string> both = {"http_proxy=http://p:1", "HTTPS_PROXY=q:2"};
   EXPECT_EQ(ProxyText(kPlain, both), "p:1");
@@ -77,7 +83,7 @@ TEST(HttpProxy, APlainRequestNamesItsServerToTheProxy) {
   HttpClient client({false, "data.lab", 8080}, options);
   for (int round = 0; round < 2; ++round) {
     std::string body;
-    const auto answer = client.Call({.method = "GET", .target = "/a?b=1"}, &body);
+    const auto answer = client.Call(Asked("/a?b=1"), &body);
     ASSERT_TRUE(answer) << answer.error().message;
     EXPECT_EQ(body, "http://data.lab:8080/a?b=1 data.lab:8080 Basic eA==");
   }
@@ -160,7 +166,7 @@ TEST(HttpProxy, AnEncryptedConnectionGoesThroughATunnelAndIsVerifiedAsEver) {
   options.proxy = tunnel.proxy();
   HttpClient client({true, "127.0.0.1", 4443}, options);  // the tunnel knows better where that is
   std::string body;
-  const auto answer = client.Call({.method = "GET", .target = "/secret"}, &body);
+  const auto answer = client.Call(Asked("/secret"), &body);
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(body, "/secret");
   EXPECT_TRUE(tunnel.asked.starts_with("CONNECT 127.0.0.1:4443 HTTP/1.1\r\n"));
@@ -176,7 +182,7 @@ TEST(HttpProxy, ARefusalOfTheProxyIsToldAsItsOwn) {
     options.proxy = tunnel.proxy();
     HttpClient client({true, "s3.lab", 443}, options);
     std::string body;
-    const auto answer = client.Call({.method = "GET", .target = "/"}, &body);
+    const auto answer = client.Call(Asked("/"), &body);
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code, code);
     EXPECT_NE(answer.error().message.find("the proxy '127.0.0.1:"), std::string::npos);
