@@ -131,7 +131,7 @@ class Fanout(FanoutRig):
 
     def test_a_snapshot_of_a_workspace_is_a_source(self):
         self.fill(files=20)
-        self.ok("workspace", "create", "work", "--adopt", str(self.source))
+        self.ok("workspace", "create", "work", "--at", str(self.source), "--adopt")
         (self.source / "d0/f0").write_bytes(b"later")
         self.brought(source="work@latest", hosts=["host1"])
         self.assertEqual(len((self.there("host1") / "d0/f0").read_bytes()), 20_000)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -208,7 +209,11 @@ Result<FanoutReport> RunFanout(const FanoutSource& source, const FanoutRequest& 
     const std::string problem = HostNameProblem(host);
     if (!problem.empty()) return Fail(ErrorCode::kUsage, problem);
   }
-  return FanoutRun(source, request).Run();
+  // A node that dies is seen by its connection.
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  FanoutReport report = FanoutRun(source, request).Run();
+  (void)std::signal(SIGPIPE, before);
+  return report;
 }
 
 }  // namespace overcap
