@@ -75,30 +75,20 @@ Result<std::vector<CheckedChunk>> VirtualPacks::ChunksIn(const Pack& pack, int64
   return chunks;
 }
 
-Result<void> VirtualPacks::GetInto(const std::string& key, int64_t offset, int64_t limit,
-                                   std::string* out) const {
+Result<void> VirtualPacks::GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
+                                     std::string* out) const {
   std::vector<CheckedChunk> chunks;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = packs_.find(key);
-    if (found == packs_.end()) return inner_->GetInto(key, offset, limit, out);
+    const auto found = packs_.find(object.key);
+    if (found == packs_.end()) return inner_->GetIntoIf(object, offset, limit, out);
     if (source_ == nullptr)
-      return Fail(ErrorCode::kNotFound, StrCat("the content of pack '", key, "' is not kept"));
+      return Fail(ErrorCode::kNotFound, StrCat("the content of pack '", object.key, "' is not kept"));
     OC_TRY(wanted, ChunksIn(found->second, offset, limit));
     chunks = std::move(wanted);
   }
   out->resize(static_cast<size_t>(limit));
   return source_->Fetch(chunks, out->data());
-}
-
-Result<std::string> VirtualPacks::Get(const std::string& key, int64_t offset, int64_t limit) const {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!packs_.contains(key)) return inner_->Get(key, offset, limit);
-  }
-  std::string out;
-  OC_TRY_VOID(GetInto(key, offset, limit, &out));
-  return out;
 }
 
 Result<StoredObjectInfo> VirtualPacks::Stat(const std::string& key) const {

@@ -36,12 +36,10 @@ class VirtualPacks : public Store {
   // `source` may be null: then no pack of data can be read.
   static Result<std::shared_ptr<VirtualPacks>> Open(std::shared_ptr<Store> inner, ChunkSource* source);
 
-  using Store::Get;
   using Store::Put;
   Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override;
-  Result<std::string> Get(const std::string& key, int64_t offset, int64_t limit) const override;
-  Result<void> GetInto(const std::string& key, int64_t offset, int64_t limit,
-                       std::string* out) const override;
+  Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
+                         std::string* out) const override;
   Result<StoredObjectInfo> Stat(const std::string& key) const override;
   Result<StorePage> List(const std::string& prefix, const std::string& next) const override;
   Result<void> Remove(const std::string& key) override;
