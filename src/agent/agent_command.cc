@@ -2,6 +2,7 @@
 #include "agent/agent_command.h"
 
 #include "agent/agent.h"
+#include "agent/elastic/node_step.h"
 #include "agent/listen.h"
 #include "agent/spare.h"
 #include "agent/start_as.h"
@@ -11,6 +12,7 @@ namespace overcap {
 
 Result<int> RunAgentCommand(const std::vector<std::string>& words) {
   if (words.size() == 2 && words[1] == "listen") return RunListener();
+  if (words.size() > 2 && words[1] == "node") return RunNodeStep({words.begin() + 2, words.end()});
   if (words.size() == 3 && words[1] == "empty") return EmptyFolder(words[2]);
   if (words.size() > 1 && words[1] == "spare") return RunSpare({words.begin() + 2, words.end()});
   if (words.size() > 1 && words[1] == "as") {

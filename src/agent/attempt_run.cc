@@ -62,6 +62,7 @@ Result<Ending> AttemptRun::RunSpec() {
   OC_TRY_VOID(MakeStateFolder());
   const RankVariables variables{blob, cluster_.variables};
   const auto run = [&] {
+    if (spec.resources.elastic()) return RunElastic(spec, variables, folder);
     return cluster_.srun ? RunOnNodes(spec, variables, folder) : RunHere(spec, variables, folder);
   };
   return spec.mounts.empty() ? run() : RunWithMounts(spec, blob, run);
@@ -92,11 +93,23 @@ Result<Ending> AttemptRun::RunWithMounts(const JobSpec& spec, std::string_view b
 Result<Ending> AttemptRun::RunHere(const JobSpec& spec, const RankVariables& variables,
                                    const std::string& folder) {
   RankGroup ranks(spec, options_, variables, folder, &supervisor_, cluster_.watch);
-  if (!ranks.Guard().PinError().empty()) {
-    report_.WriteIfRoom(NoteLine(
-        clock_.WallUs(), StrCat("the ranks are not pinned to their processors: ", ranks.Guard().PinError())));
-  }
+  NotePinning(ranks.Guard());
   return RunRanks(spec, &ranks);
+}
+
+Result<Ending> AttemptRun::RunElastic(const JobSpec& spec, const RankVariables& variables,
+                                      const std::string& folder) {
+  const int64_t grace_us = cluster_.grace_us > 0 ? cluster_.grace_us : options_.grace_seconds * 1'000'000;
+  NodeAgents agents(spec, options_, variables, folder, attempt_.Path(), grace_us,
+                    cluster_.others ? &*cluster_.others : nullptr, clock_, &supervisor_, cluster_.watch);
+  NotePinning(agents.Guard());
+  return RunRanks(spec, &agents);
+}
+
+void AttemptRun::NotePinning(const RankGuard& guard) {
+  if (guard.PinError().empty()) return;
+  report_.WriteIfRoom(
+      NoteLine(clock_.WallUs(), StrCat("the ranks are not pinned to their processors: ", guard.PinError())));
 }
 
 Result<Ending> AttemptRun::RunOnNodes(const JobSpec& spec, const RankVariables& variables,

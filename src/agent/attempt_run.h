@@ -10,6 +10,7 @@
 #include "agent/array_run.h"
 #include "agent/attempt_folder.h"
 #include "agent/cluster_watch.h"
+#include "agent/elastic/node_agents.h"
 #include "agent/options.h"
 #include "agent/ranks.h"
 #include "agent/report_file.h"
@@ -26,6 +27,8 @@ namespace overcap {
 struct ClusterPart {
   std::vector<std::string> variables;  // for the ranks
   std::optional<SrunSetting> srun;     // ranks on several nodes; its folder is set here
+  std::optional<OtherNodes> others;    // elastic jobs: nodes beside this one
+  int64_t grace_us = 0;                // between TERM and KILL; 0: as the options say
   ClusterWatch* watch = nullptr;       // looks after the job while ranks run
   EndingJudge judge = {};              // arrays: of the task's ending
   int task = -1;                       // arrays: the one task of this slot; -1: those that nobody has taken
@@ -53,6 +56,8 @@ class AttemptRun {
                                const std::function<Result<Ending>()>& run);
   Result<Ending> RunHere(const JobSpec& spec, const RankVariables& variables, const std::string& folder);
   Result<Ending> RunOnNodes(const JobSpec& spec, const RankVariables& variables, const std::string& folder);
+  Result<Ending> RunElastic(const JobSpec& spec, const RankVariables& variables, const std::string& folder);
+  void NotePinning(const RankGuard& guard);
   Result<Ending> RunRanks(const JobSpec& spec, Ranks* ranks);
   Result<void> WriteEnvironment(const Ranks& ranks);
   Result<Ending> RunPlain(Ranks* ranks);

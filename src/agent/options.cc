@@ -72,6 +72,7 @@ std::map<std::string, Setter, std::less<>> Setters(AgentOptions* options) {
       {"--gpus", ListInto(&options->gpus)},
       {"--cpus", ListInto(&options->cpus)},
       {"--retry-tasks", ListInto(&options->retry_tasks)},
+      {"--nodes", NumberInto(&options->nodes, 1)},
       {"--grace", NumberInto(&options->grace_seconds, 0)},
       {"--under", UnderInto(&options->under)},
       {"--cgroups", YesInto(&options->cgroups)},

@@ -24,12 +24,13 @@ struct AgentOptions {
   // Whose job it is: "" is the embedded engine, which says all of the above. "slurm": a batch script; attempt
   // and slot are found, and processors and GPUs are as Slurm has given them.
   std::string under = {};
+  int nodes = 1;  // elastic jobs: agents on this machine, each with its share of the above
   bool operator==(const AgentOptions&) const = default;
 };
 
 // `--job DIR --store DIR --attempt N --slot S --gpus 0,1 --cpus 0-3 [--retry-tasks 17,18] [--grace 10]
-// [--cgroups no]`, or `--job DIR --store DIR --under slurm [--grace 10]`; also `--flag=value`; an empty list
-// means none. kUsage names the flag.
+// [--nodes 4] [--cgroups no]`, or `--job DIR --store DIR --under slurm [--grace 10]`; also `--flag=value`; an
+// empty list means none. kUsage names the flag.
 Result<AgentOptions> ParseAgentOptions(const std::vector<std::string>& args);
 
 // "0-3,8" -> {0,1,2,3,8}; "" -> {}.

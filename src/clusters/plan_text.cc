@@ -27,11 +27,17 @@ std::string AfterText(const std::vector<Dependency>& after) {
 
 std::string ResourcesText(const Resources& resources) {
   std::vector<std::string> parts;
-  if (resources.nodes > 1) parts.push_back(CountOf(resources.nodes, "node"));
-  std::string gpus = resources.gpus == 0 ? "no GPUs" : CountOf(resources.gpus, "GPU");
+  const std::string each = resources.elastic() ? " a node" : "";
+  const int shared_by = resources.elastic() ? resources.nodes : 1;
+  if (resources.elastic()) {
+    parts.push_back(StrCat(resources.nodes, " to ", CountOf(resources.max_nodes, "node")));
+  } else if (resources.nodes > 1) {
+    parts.push_back(CountOf(resources.nodes, "node"));
+  }
+  std::string gpus = resources.gpus == 0 ? "no GPUs" : CountOf(resources.gpus / shared_by, "GPU") + each;
   if (!resources.gpu_type.empty()) gpus += StrCat(" of type '", resources.gpu_type, "'");
   parts.push_back(gpus);
-  parts.push_back(CountOf(resources.world_size(), "rank"));
+  parts.push_back(CountOf(resources.world_size() / shared_by, "rank") + each);
   if (resources.cpus > 0) parts.push_back(CountOf(resources.cpus, "CPU"));
   if (resources.mem_bytes > 0) parts.push_back(FormatBytes(resources.mem_bytes));
   if (resources.time_seconds > 0) parts.push_back("at most " + FormatDuration(resources.time_seconds));

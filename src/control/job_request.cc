@@ -10,6 +10,8 @@
 namespace overcap {
 namespace {
 
+constexpr int64_t kMostGpus = 1'000'000;
+
 int DefaultGpus(const JobRequest& request, const Config& config, const std::optional<Machine>& node) {
   if (config.defaults.gpus != kGpusByMachine) return config.defaults.gpus;
   if (!request.batch_script.empty()) return 0;  // it would have said so
@@ -49,7 +51,15 @@ Result<Resources> ChooseResources(const JobRequest& request, const Config& confi
   OC_TRY_VOID(CheckGpuTypeExpression(request.gpu_type));
   Resources resources;
   resources.nodes = std::max(1, request.nodes.value_or(1));
-  resources.gpus = request.gpus.value_or(DefaultGpus(request, config, node) * resources.nodes);
+  resources.max_nodes = request.max_nodes;
+  const int64_t shared = int64_t{request.gpus_per_node.value_or(0)} * resources.nodes;
+  if (shared > kMostGpus)
+    return Fail(ErrorCode::kUsage,
+                StrCat("asks for ", shared, " GPUs, at most ", kMostGpus, " are possible"));
+  if (request.gpus_per_node)
+    resources.gpus = static_cast<int>(shared);
+  else
+    resources.gpus = request.gpus.value_or(DefaultGpus(request, config, node) * resources.nodes);
   resources.gpu_type = request.gpu_type;
   if (!request.gpu_type.empty() && resources.gpus == 0) {
     return Fail(ErrorCode::kUsage, StrCat("--gpu-type '", request.gpu_type, "' without any GPU"),
@@ -58,7 +68,9 @@ Result<Resources> ChooseResources(const JobRequest& request, const Config& confi
   if (resources.gpus % resources.nodes != 0) {
     return Fail(ErrorCode::kUsage,
                 StrCat(resources.gpus, " GPUs cannot be shared evenly by ", resources.nodes, " nodes"),
-                "-n is the number of GPUs in all");
+                resources.elastic()
+                    ? "-n is the number of GPUs with the least nodes; --gpus-per-node says it plainly"
+                    : "-n is the number of GPUs in all");
   }
   OC_TRY(ranks, ChooseRanks(request, config, resources.gpus / resources.nodes));
   resources.ranks_per_node = ranks;

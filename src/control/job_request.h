@@ -24,6 +24,8 @@ struct JobRequest {
   std::string name;
   std::optional<int> gpus;
   std::optional<int> nodes;
+  int max_nodes = 0;                 // with `nodes` a range: an elastic job; 0: none
+  std::optional<int> gpus_per_node;  // instead of `gpus`
   std::optional<int> ranks_per_node;
   bool one_rank_per_node = false;
   std::string gpu_type;

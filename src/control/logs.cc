@@ -10,6 +10,7 @@
 #include "clusters/cluster_view.h"
 #include "control/array_tasks.h"
 #include "control/log_file.h"
+#include "control/node_logs.h"
 #include "control/others_job.h"
 
 namespace overcap {
@@ -109,6 +110,9 @@ std::string WhatThereIs(const JobRecord& record) {
     return StrCat("its tasks are ", FormatArraySpec(record.spec.array), "; overcap query --tasks ",
                   record.spec.id, " shows what became of each");
   }
+  if (record.spec.resources.elastic()) {
+    return StrCat("it has a log for each node, from 0 on, and attempts 1 to ", record.attempt);
+  }
   return StrCat("it has ranks 0 to ", record.spec.resources.world_size() - 1, " and attempts 1 to ",
                 record.attempt);
 }
@@ -116,7 +120,10 @@ std::string WhatThereIs(const JobRecord& record) {
 std::vector<LogFile> AttemptLogs(const JobRecord& record, const LogRequest& request) {
   const int attempt = request.attempt > 0 ? request.attempt : record.attempt;
   std::vector<LogFile> logs;
-  for (const LogFile& log : record.logs) {
+  JobRecord whole;
+  const bool elastic = record.spec.resources.elastic();
+  if (elastic) whole = record, AddNodeLogs(&whole);
+  for (const LogFile& log : elastic ? whole.logs : record.logs) {
     if (Wanted(log, attempt, request.ranks)) logs.push_back(log);
   }
   return logs;

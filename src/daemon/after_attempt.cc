@@ -32,7 +32,8 @@ AfterAttempt AfterLoss(const Job& job, const Ending& ended) {
 }
 
 AfterAttempt AfterFailure(const Job& job, const Ending& ended) {
-  if (job.progress.restarts > job.spec.max_restarts) return End(ended);
+  // The group of an elastic job has done its restarts itself.
+  if (job.progress.restarts > job.spec.max_restarts || job.spec.resources.elastic()) return End(ended);
   return Requeue(StrCat("restart ", job.progress.restarts, " of ", job.spec.max_restarts,
                         " after exit status ", ended.exit_status));
 }

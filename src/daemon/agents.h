@@ -24,6 +24,7 @@ struct AgentStart {
   JobOwner owner;     // told: it runs as this user, and the claim is made by the process that becomes it
   std::string area;   // of the owner (docs/formats/system-engine.md)
   std::string claim;  // the slot's claim, a file of the engine's
+  int nodes = 1;      // an elastic job's agents
 };
 
 // Something on the side in the folders of an owner.

@@ -214,6 +214,8 @@ Result<void> Engine::RecordStart(const Start& start) {
   Event event = MakeEvent(EventKind::kStarted, job);
   event.attempt = job.is_array() ? 1 : job.progress.attempt + 1;
   event.slot = start.slot;
+  const Resources& asked = job.spec.resources;
+  event.nodes = std::max(start.allocation.nodes, asked.elastic() ? asked.nodes : 1);
   event.gpus = start.allocation.gpus;
   event.cpus = start.allocation.cpus;
   event.boot_id = agents_.CurrentBoot();
@@ -323,7 +325,8 @@ void Engine::StartAgent(const StartEffect& effect) {
                    slot->retry_tasks,
                    store.owner,
                    area,
-                   ClaimFile(*job, effect.attempt, effect.slot)};
+                   ClaimFile(*job, effect.attempt, effect.slot),
+                   slot->nodes};
   const AgentToken token{effect.key, effect.attempt, effect.slot};
   const std::string start_spare = job->spec.snapshot;  // AgentEnded() may end the job
   job->spec_written = job->spec_written || WriteSpec(job->spec);

@@ -33,6 +33,7 @@ struct Slot {
   };
   std::optional<Preemption> preemption;
   std::optional<ProcessIdentity> agent;  // not known between the journal's record and the start
+  int nodes = 1;                         // an elastic job's agents
 };
 
 // What only arrays have.

@@ -122,7 +122,7 @@ Result<void> JobTable::Started(Job& job, const Event& event) {
   if (job.ended()) return Misfit(event, "the job has ended");
   if (job.FindSlot(event.attempt, event.slot) != nullptr) return Misfit(event, "the slot is in use already");
   job.slots.push_back({event.attempt, event.slot, event.gpus, event.cpus, event.boot_id, event.retry_tasks,
-                       event.time_us, event.partition, std::nullopt, std::nullopt});
+                       event.time_us, event.partition, std::nullopt, std::nullopt, event.nodes});
   if (!event.partition.empty()) job.progress.partition = event.partition;
   KeepGpus(&job, event.gpus);
   job.progress.attempt = event.attempt;
@@ -247,6 +247,7 @@ std::vector<Event> JobTable::Compact() const {
       started.id = job->spec.id;
       started.attempt = slot.attempt;
       started.slot = slot.slot;
+      started.nodes = slot.nodes;
       started.gpus = slot.gpus;
       started.cpus = slot.cpus;
       started.boot_id = slot.boot_id;

@@ -106,6 +106,7 @@ Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
   if (!start.retry_tasks.empty()) {
     words.insert(words.end(), {"--retry-tasks", JoinInts(start.retry_tasks)});
   }
+  if (start.nodes != 1) words.insert(words.end(), {"--nodes", std::to_string(start.nodes)});
   SpawnRequest request;
   request.program = binary_;
   request.env = env_;

@@ -13,7 +13,7 @@ constexpr int64_t kReadAtOnce = 4 << 20;
 std::vector<LogFile> RankLogs(const Job& job, const std::string& dir) {
   std::vector<LogFile> logs;
   for (int attempt = 1; attempt <= job.progress.attempt; ++attempt) {
-    for (int rank = 0; rank < job.spec.resources.world_size(); ++rank) {
+    for (int rank = 0; rank < LogsOf(job.spec.resources); ++rank) {
       logs.push_back({attempt, rank, -1, StrCat(dir, "/attempt-", attempt, "/rank-", rank, ".log")});
     }
   }

@@ -13,6 +13,16 @@ namespace {
 constexpr int64_t kSmallJournal = 10'000;  // records; not worth a rewrite
 constexpr size_t kRecentRecords = 1'000;   // more than one turn ever appends: whose copies may be behind
 
+// The agents of an elastic job write beside the engine what happens to their group.
+Result<std::string> WithoutGroupLines(Result<std::string> text) {
+  if (!text) return text;
+  std::string own;
+  for (const std::string& line : Split(*text, '\n')) {
+    if (!line.empty() && !line.starts_with("{\"e\":\"group\"")) own += line + "\n";
+  }
+  return own;
+}
+
 }  // namespace
 
 Result<void> Engine::Open() {
@@ -97,6 +107,7 @@ void Engine::RecoverSlot(Job& job, const Slot& slot) {
   if (job.is_array()) running.resources.time_seconds = 0;
   running.allocation.gpus = slot.gpus;
   running.allocation.cpus = slot.cpus;
+  running.allocation.nodes = slot.nodes;
   running.started_us = slot.started_us;
   running.next_slot = job.progress.next_slot;
   scheduler_.Adopt(running);
@@ -112,7 +123,7 @@ void Engine::RepairCopies(const std::deque<Event>& recent) {
   }
   for (const auto& [id, expected] : lines) {
     const std::string path = JobDir(id) + "/events.jsonl";
-    const auto present = files_.Read(path);
+    const auto present = WithoutGroupLines(files_.Read(path));
     size_t there = expected.size();  // how many of the expected lines the file ends with
     for (; there > 0; --there) {
       const std::string wanted =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,9 @@ struct RendezvousPlace {
   bool tls = false;
   std::vector<std::pair<std::string, int>> endpoints;  // host, port
   std::string id;                                      // "": only this agent will ever know it (auto)
+  // tcp: whether this node is the host, where a scheduler tells. Then several endpoints may be ports of that
+  // host: the first that is free is taken, and the others look at all.
+  std::optional<bool> here = {};
   std::string Text() const;
 };
 

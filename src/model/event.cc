@@ -128,6 +128,7 @@ Event ReadEvent(const Json& json, const KindRow& row) {
   if (row.slot) event.slot = json.at("slot").get<int>();
   if (row.allocation) event.gpus = json.at("gpus").get<std::vector<int>>();
   if (row.allocation) event.cpus = json.at("cpus").get<std::vector<int>>();
+  if (row.allocation) event.nodes = json.value("nodes", 1);
   if (row.allocation) event.boot_id = json.value("boot", "");
   if (row.allocation) event.retry_tasks = json.value("retry", std::vector<int>());
   if (row.allocation) event.partition = json.value("partition", "");
@@ -159,6 +160,7 @@ std::string EventToJson(const Event& event, bool with_id) {
   if (event.kind == EventKind::kJournal) out.Field("version", event.version);
   if (row.slot) out.Field("attempt", event.attempt).Field("slot", event.slot);
   if (row.allocation) WriteInts(&out, "gpus", event.gpus), WriteInts(&out, "cpus", event.cpus);
+  if (row.allocation && event.nodes != 1) out.Field("nodes", event.nodes);
   if (!event.boot_id.empty()) out.Field("boot", event.boot_id);
   if (!event.retry_tasks.empty()) WriteInts(&out, "retry", event.retry_tasks);
   if (row.allocation && !event.partition.empty()) out.Field("partition", event.partition);

@@ -63,6 +63,7 @@ struct Event {
   JobSpec spec;     // kSubmitted
   int attempt = 0;
   int slot = 0;
+  int nodes = 1;  // an elastic job's agents
   std::vector<int> gpus;
   std::vector<int> cpus;
   std::string boot_id;           // of the machine when the slot was started

@@ -2,6 +2,7 @@
 #include "model/fits.h"
 
 #include <algorithm>
+#include <climits>
 #include <utility>
 
 #include "base/text.h"
@@ -55,11 +56,15 @@ Result<void> CheckGpus(const Resources& resources, const Machine& machine) {
 
 }  // namespace
 
-Result<void> CheckFits(const Resources& resources, const Machine& machine) {
-  if (resources.nodes > 1) {
-    return Fail(ErrorCode::kUsage, StrCat("asks for ", resources.nodes, " nodes, this machine is one"),
+Result<void> CheckFits(const Resources& asked, const Machine& machine) {
+  if (asked.nodes > 1 && !asked.elastic()) {
+    return Fail(ErrorCode::kUsage, StrCat("asks for ", asked.nodes, " nodes, this machine is one"),
                 "leave out --nodes, or choose another cluster");
   }
+  // The nodes of an elastic job are agents on this one machine; the least of them must have room.
+  Resources resources = asked;
+  resources.cpus = static_cast<int>(std::min<int64_t>(int64_t{asked.cpus} * asked.nodes, INT_MAX));
+  resources.mem_bytes = asked.mem_bytes * asked.nodes;
   OC_TRY_VOID(CheckGpus(resources, machine));
   if (resources.cpus > machine.cpus) return TooMuch(Count(resources.cpus, "CPU"), StrCat(machine.cpus));
   if (machine.mem_bytes > 0 && resources.mem_bytes > machine.mem_bytes) {

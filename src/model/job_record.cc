@@ -58,6 +58,7 @@ void WriteOutcome(JsonWriter* out, const JobRecord& record) {
 void WriteResources(JsonWriter* out, const Resources& resources) {
   out->Field("gpus", resources.gpus);
   out->Field("nodes", resources.nodes);
+  NumberUnless(out, "max_nodes", resources.max_nodes, 0);
   out->Field("ranks_per_node", resources.ranks_per_node);
   NumberUnless(out, "cpus", resources.cpus, 0);
   NumberUnless(out, "mem_bytes", resources.mem_bytes, int64_t{0});
@@ -183,6 +184,7 @@ void ReadSpec(FieldReader* reader, JobSpec* spec) {
 void ReadResources(FieldReader* reader, Resources* resources) {
   reader->Read("gpus", &resources->gpus);
   reader->Read("nodes", &resources->nodes);
+  reader->Read("max_nodes", &resources->max_nodes);
   reader->Read("ranks_per_node", &resources->ranks_per_node);
   reader->Read("cpus", &resources->cpus);
   reader->Read("mem_bytes", &resources->mem_bytes);

@@ -25,7 +25,7 @@ JobSpec AnySpec() {
   spec.user = *Bytes();
   spec.name = *Bytes();
   spec.command = *rc::gen::container<std::vector<std::string>>(Bytes());
-  spec.resources = {*Small(), *Small(), *Small(), *Small(), *Time(), *Time(), *Bytes()};
+  spec.resources = {*Small(), *Small(), *Small(), *Small(), *Small(), *Time(), *Time(), *Bytes()};
   if (*rc::gen::arbitrary<bool>()) spec.array = *ParseArraySpec("0-9,20-30:5%3");
   spec.snapshot = *Bytes();
   spec.source = *Bytes();

@@ -58,6 +58,10 @@ Result<void> CheckCount(std::string_view field, int64_t value, int64_t min, int6
 
 Result<void> CheckResources(const Resources& resources) {
   OC_TRY_VOID(CheckCount("nodes", resources.nodes, 1, kMaxCount));
+  OC_TRY_VOID(CheckCount("max_nodes", resources.max_nodes, 0, kMaxCount));
+  if (resources.elastic() && resources.max_nodes < resources.nodes) {
+    return Bad(StrCat("asks for at least ", resources.nodes, " nodes and at most ", resources.max_nodes));
+  }
   OC_TRY_VOID(CheckCount("gpus", resources.gpus, 0, kMaxCount));
   OC_TRY_VOID(CheckCount("ranks_per_node", resources.ranks_per_node, 1, kMaxCount));
   OC_TRY_VOID(CheckCount("cpus", resources.cpus, 0, kMaxCount));
@@ -72,6 +76,17 @@ Result<void> CheckResources(const Resources& resources) {
                       " nodes: every node must get the same number"));
   }
   return CheckGpuTypeExpression(resources.gpu_type);
+}
+
+// Its group restarts what fails, so it is one command and begins on all nodes at once.
+Result<void> CheckElastic(const JobSpec& spec) {
+  if (!spec.resources.elastic()) return {};
+  if (!spec.array.empty())
+    return Bad("a range of nodes does not go with an array: each of its tasks has a fixed number");
+  if (spec.batch) return Bad("a range of nodes does not go with a batch script: it starts its ranks itself");
+  if (int64_t{spec.resources.max_nodes} * spec.resources.ranks_per_node > kMaxCount)
+    return Bad(StrCat("asks for more than ", kMaxCount, " ranks"));
+  return {};
 }
 
 // `workdir` becomes a path below the attempt's copy of the code, so it must not lead out of it.
@@ -123,6 +138,7 @@ void WriteResources(JsonWriter* out, const Resources& resources) {
   if (resources == standard) return;
   out->Key("resources").BeginObject();
   WriteUnless(out, "nodes", resources.nodes, standard.nodes);
+  WriteUnless(out, "max_nodes", resources.max_nodes, standard.max_nodes);
   WriteUnless(out, "gpus", resources.gpus, standard.gpus);
   WriteUnless(out, "ranks_per_node", resources.ranks_per_node, standard.ranks_per_node);
   WriteUnless(out, "cpus", resources.cpus, standard.cpus);
@@ -208,6 +224,7 @@ Result<void> CheckSweep(const JobSpec& spec) {
 Result<void> ReadResources(const Json& object, Resources* resources) {
   FieldReader reader(object, "resources of the job spec");
   reader.Read("nodes", &resources->nodes);
+  reader.Read("max_nodes", &resources->max_nodes);
   reader.Read("gpus", &resources->gpus);
   reader.Read("ranks_per_node", &resources->ranks_per_node);
   reader.Read("cpus", &resources->cpus);
@@ -263,6 +280,7 @@ Result<void> ValidateSpec(const JobSpec& spec) {
   if (!IsJobId(spec.id)) return Bad(StrCat("'", ToUtf8(spec.id), "' is no job id"));
   OC_TRY_VOID(CheckCommand(spec));
   OC_TRY_VOID(CheckResources(spec.resources));
+  OC_TRY_VOID(CheckElastic(spec));
   OC_TRY_VOID(CheckPlace(spec));
   OC_TRY_VOID(CheckLinks(spec));
   OC_TRY_VOID(CheckMounts(spec.mounts));

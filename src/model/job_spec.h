@@ -15,8 +15,9 @@ namespace overcap {
 
 // What one attempt of a job (or one task of an array) needs at the same time.
 struct Resources {
-  int nodes = 1;
-  int gpus = 0;  // in all, over all nodes
+  int nodes = 1;      // of an elastic job: at least
+  int max_nodes = 0;  // of an elastic job: at most; 0: `nodes`, for good
+  int gpus = 0;       // in all, over all nodes; of an elastic job: when it has the least
   int ranks_per_node = 1;
   int cpus = 0;              // per node; 0: no share of its own
   int64_t mem_bytes = 0;     // per node; 0: not limited
@@ -24,7 +25,14 @@ struct Resources {
   std::string gpu_type;      // GpuTypeExpression text; empty: any
   bool operator==(const Resources&) const = default;
   int world_size() const { return nodes * ranks_per_node; }
+  bool elastic() const { return max_nodes > 0; }
 };
+
+// How many logs an attempt has at least: one for each rank; of an elastic job, whose ranks come and go, one
+// for each node.
+inline int LogsOf(const Resources& resources) {
+  return resources.elastic() ? resources.nodes : resources.world_size();
+}
 
 // Tasks of an array: indices in ascending order, as closed ranges with a step.
 struct ArraySpec {

@@ -43,6 +43,7 @@ JobSpec AnySpec() {
                     *rc::gen::arbitrary<int>(),
                     *rc::gen::arbitrary<int>(),
                     *rc::gen::arbitrary<int>(),
+                    *rc::gen::arbitrary<int>(),
                     *rc::gen::arbitrary<int64_t>(),
                     *rc::gen::arbitrary<int64_t>(),
                     *Bytes()};
@@ -134,7 +135,7 @@ TEST(JobSpecTest, AGoodSpecIsValid) {
   spec.snapshot = Hash('a');
   spec.workdir = "sub/dir..x";
   spec.environment = Hash('0');
-  spec.resources = {2, 8, 4, 3, 1 << 20, 60, "a40|h200"};
+  spec.resources = {2, 4, 8, 4, 3, 1 << 20, 60, "a40|h200"};
   spec.after = {{"bob_1_00000000", true}};
   EXPECT_TRUE(ValidateSpec(spec));
 }

@@ -32,8 +32,8 @@ std::string Scheduler::Missing(const Shape& shape) const {
   if (pool_.FreeCpus(best) < shape.cpu_places) {
     return Lacking(shape.cpu_places, std::max(0, pool_.FreeCpus(best)), "CPU");
   }
-  if (pool_.FreeMem(best) < asked.mem_bytes)
-    return StrCat("waits for ", FormatBytes(asked.mem_bytes), " of memory");
+  if (pool_.FreeMem(best) < shape.mem_bytes)
+    return StrCat("waits for ", FormatBytes(shape.mem_bytes), " of memory");
   return "";
 }
 

@@ -36,7 +36,9 @@ size_t CpuPosition(const Machine& machine, int id) {
 }  // namespace
 
 Shape::Shape(const Resources& wanted, const std::vector<Machine>& nodes) : resources(wanted) {
-  cpu_places = wanted.cpus > 0 || wanted.gpus > 0 ? wanted.cpus : 1;
+  if (wanted.elastic()) least_nodes = wanted.nodes, most_nodes = wanted.max_nodes;
+  cpu_places = (wanted.cpus > 0 || wanted.gpus > 0 ? wanted.cpus : 1) * least_nodes;
+  mem_bytes = wanted.mem_bytes * least_nodes;
   for (const Machine& node : nodes) matches.push_back(Matching(wanted.gpu_type, node));
 }
 
@@ -74,7 +76,7 @@ std::vector<int> Pool::FreeGpuIndices(size_t node) const {
 
 std::optional<Grant> Pool::Place(const Shape& shape, int64_t now_us, const Reservation* kept) const {
   std::optional<Grant> best;
-  if (shape.resources.nodes != 1) return best;
+  if (shape.resources.nodes != shape.least_nodes) return best;  // more machines than one
   const bool ends_in_time = kept == nullptr || EndsBefore(shape, now_us, *kept);
   int least_free = std::numeric_limits<int>::max();
   for (size_t node = 0; node < nodes_.size(); ++node) {
@@ -88,17 +90,37 @@ std::optional<Grant> Pool::Place(const Shape& shape, int64_t now_us, const Reser
   return best;
 }
 
+// How many agents of it could be on an empty machine, at most as many as it wants.
+int Pool::MostNodesOn(const Shape& shape, size_t at) const {
+  const int gpus = shape.GpusOf(1), places = shape.PlacesOf(1);
+  const auto have = static_cast<int>(nodes_[at].gpu_users.size());
+  int most = shape.most_nodes;
+  if (gpus > 0) most = std::min(most, have / gpus);
+  if (places > 0) most = std::min(most, machines_[at].cpus / places);
+  return most;
+}
+
+// An elastic job gets as many as there is room for, from its most to its least.
 std::optional<Grant> Pool::PlaceOn(const Shape& shape, size_t at, bool ends_in_time,
                                    const Reservation* kept) const {
+  if (shape.most_nodes == 1) return PlaceNodes(shape, 1, at, ends_in_time, kept);
+  for (int nodes = MostNodesOn(shape, at); nodes >= shape.least_nodes; --nodes) {
+    if (auto allocation = PlaceNodes(shape, nodes, at, ends_in_time, kept)) return allocation;
+  }
+  return std::nullopt;
+}
+
+std::optional<Grant> Pool::PlaceNodes(const Shape& shape, int nodes, size_t at, bool ends_in_time,
+                                      const Reservation* kept) const {
   const Node& node = nodes_[at];
   const bool keeps = kept != nullptr && kept->node == static_cast<int>(at);
-  const int64_t mem = shape.resources.mem_bytes;
-  if (shape.cpu_places > node.cpus || mem > node.mem) return std::nullopt;
-  if (keeps && !ends_in_time && (shape.cpu_places > kept->spare_cpus || mem > kept->spare_mem))
-    return std::nullopt;
+  const int places = shape.PlacesOf(nodes);
+  const int64_t mem = shape.MemOf(nodes);
+  if (places > node.cpus || mem > node.mem) return std::nullopt;
+  if (keeps && !ends_in_time && (places > kept->spare_cpus || mem > kept->spare_mem)) return std::nullopt;
 
-  Grant allocation{static_cast<int>(at), {}, {}};
-  const auto wanted = static_cast<size_t>(shape.resources.gpus);
+  Grant allocation{static_cast<int>(at), {}, {}, nodes};
+  const auto wanted = static_cast<size_t>(shape.GpusOf(nodes));
   const auto take_gpus = [&](bool reserved) {
     for (size_t gpu = 0; gpu < node.gpu_users.size() && allocation.gpus.size() < wanted; ++gpu) {
       if (!IsFree(at, gpu) || !shape.matches[at][gpu] || (keeps && kept->gpus[gpu]) != reserved) continue;
@@ -111,7 +133,7 @@ std::optional<Grant> Pool::PlaceOn(const Shape& shape, size_t at, bool ends_in_t
   if (allocation.gpus.size() < wanted) return std::nullopt;
   std::sort(allocation.gpus.begin(), allocation.gpus.end());
 
-  const auto cpus = static_cast<size_t>(shape.resources.cpus);
+  const auto cpus = static_cast<size_t>(shape.CpusOf(nodes));
   for (size_t cpu = 0; cpu < node.cpu_users.size() && allocation.cpus.size() < cpus; ++cpu) {
     if (node.cpu_users[cpu] == 0) allocation.cpus.push_back(CpuId(machines_[at], cpu));
   }
@@ -123,8 +145,8 @@ void Pool::Change(const Shape& shape, const Grant& allocation, int sign) {
   const auto at = static_cast<size_t>(allocation.node);
   if (at >= nodes_.size()) return;  // adopted from a machine that is no longer configured
   Node& node = nodes_[at];
-  node.cpus -= sign * shape.cpu_places;
-  node.mem -= sign * shape.resources.mem_bytes;
+  node.cpus -= sign * shape.PlacesOf(allocation.nodes);
+  node.mem -= sign * shape.MemOf(allocation.nodes);
   for (size_t gpu = 0; gpu < node.gpu_users.size(); ++gpu) {
     const int index = machines_[at].gpus[gpu].index;
     if (std::find(allocation.gpus.begin(), allocation.gpus.end(), index) != allocation.gpus.end())

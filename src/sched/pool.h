@@ -18,6 +18,7 @@ struct Grant {
   int node = 0;           // position in the list of machines
   std::vector<int> gpus;  // Gpu::index, ascending
   std::vector<int> cpus;  // ids, ascending; empty when the job asked for no CPUs of its own
+  int nodes = 1;          // an elastic job's agents that share it, each with as much
   bool operator==(const Grant&) const = default;
 };
 
@@ -26,12 +27,19 @@ struct Grant {
 struct Shape {
   Resources resources;
   // A job that asks for neither GPUs nor CPUs takes the place of one CPU (but is not bound to one): else any
-  // number of them would run at once.
+  // number of them would run at once. Of an elastic job: with the least that it takes, as the others here.
   int cpu_places = 0;
+  int64_t mem_bytes = 0;
+  int least_nodes = 1, most_nodes = 1;     // an elastic job's agents on one machine
   std::vector<std::vector<char>> matches;  // [node][GPU's position]: is of a type that it takes
 
   Shape(const Resources& wanted, const std::vector<Machine>& nodes);
   int64_t duration_us() const;  // 0: no limit
+  // What so many nodes of it take.
+  int GpusOf(int nodes) const { return resources.gpus / least_nodes * nodes; }
+  int CpusOf(int nodes) const { return resources.cpus * nodes; }
+  int PlacesOf(int nodes) const { return cpu_places / least_nodes * nodes; }
+  int64_t MemOf(int nodes) const { return mem_bytes / least_nodes * nodes; }
 };
 
 // What is kept for the first job that cannot start yet: see reservation.h.
@@ -70,8 +78,11 @@ class Pool {
   };
 
   void Change(const Shape& shape, const Grant& allocation, int sign);
+  int MostNodesOn(const Shape& shape, size_t node) const;
   std::optional<Grant> PlaceOn(const Shape& shape, size_t node, bool ends_in_time,
                                const Reservation* kept) const;
+  std::optional<Grant> PlaceNodes(const Shape& shape, int nodes, size_t at, bool ends_in_time,
+                                  const Reservation* kept) const;
 
   std::vector<Machine> machines_;
   std::vector<Node> nodes_;

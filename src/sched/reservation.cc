@@ -52,7 +52,7 @@ std::optional<Reservation> Reserve(const Shape& shape, const Pool& pool, std::ve
   kept.node = place->node;
   kept.gpus = KeptGpus(shape, pool, by_then, node);
   kept.spare_cpus = by_then.FreeCpus(node) - shape.cpu_places;
-  kept.spare_mem = by_then.FreeMem(node) - shape.resources.mem_bytes;
+  kept.spare_mem = by_then.FreeMem(node) - shape.mem_bytes;
   if (at != kNobodyKnows) kept.at_us = at;
   return kept;
 }

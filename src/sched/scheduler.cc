@@ -10,7 +10,7 @@ namespace overcap {
 // ---- shapes: kept as long as a job or an allocation has them ----
 
 Scheduler::KnownShape* Scheduler::Acquire(const Resources& resources) {
-  const ShapeKey key{resources.nodes,     resources.gpus,         resources.cpus,
+  const ShapeKey key{resources.nodes,     resources.max_nodes,    resources.gpus,    resources.cpus,
                      resources.mem_bytes, resources.time_seconds, resources.gpu_type};
   std::unique_ptr<KnownShape>& known = shapes_[key];
   if (!known) known.reset(new KnownShape{Shape(resources, pool_.machines()), next_shape_id_++});
@@ -21,8 +21,8 @@ Scheduler::KnownShape* Scheduler::Acquire(const Resources& resources) {
 void Scheduler::Drop(KnownShape* shape) {
   if (--shape->users > 0) return;
   const Resources& resources = shape->shape.resources;
-  shapes_.erase({resources.nodes, resources.gpus, resources.cpus, resources.mem_bytes, resources.time_seconds,
-                 resources.gpu_type});
+  shapes_.erase({resources.nodes, resources.max_nodes, resources.gpus, resources.cpus, resources.mem_bytes,
+                 resources.time_seconds, resources.gpu_type});
 }
 
 void Scheduler::SetNodes(std::vector<Machine> nodes) {
@@ -183,8 +183,8 @@ void Scheduler::Round(int64_t now_us, std::vector<Start>* starts) {
       continue;
     }
     if (kept && place->node == kept->node && !EndsBefore(shape->shape, now_us, *kept)) {
-      kept->spare_cpus -= shape->shape.cpu_places;
-      kept->spare_mem -= shape->shape.resources.mem_bytes;
+      kept->spare_cpus -= shape->shape.PlacesOf(place->nodes);
+      kept->spare_mem -= shape->shape.MemOf(place->nodes);
     }
     const uint64_t key = line->jobs.begin()->second;
     const bool line_ends = line->jobs.size() == 1 && jobs_.at(key).wanted == 1;

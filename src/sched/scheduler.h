@@ -87,7 +87,7 @@ class Scheduler {
   int FreeCpus() const { return pool_.machines().empty() ? 0 : pool_.FreeCpus(0); }
 
  private:
-  using ShapeKey = std::tuple<int, int, int, int64_t, int64_t, std::string>;
+  using ShapeKey = std::tuple<int, int, int, int, int64_t, int64_t, std::string>;
 
   struct KnownShape {
     Shape shape;

@@ -320,5 +320,53 @@ TEST(SchedulerTest, WhatCanNeverRunIsRefusedWithNumbers) {
   EXPECT_EQ(scheduler.Fits(two_nodes).error().message, "asks for 2 nodes, this machine is one");
 }
 
+TEST(Scheduler, AnElasticJobGetsAsManyNodesAsThereIsRoomForAndGivesAllBack) {
+  Machine machine;
+  machine.cpus = 8;
+  for (int i = 0; i < 5; ++i) machine.gpus.push_back({i, "a40", "", 0});
+  Scheduler scheduler;
+  scheduler.SetNodes({machine});
+  Resources wanted;
+  wanted.nodes = 1, wanted.max_nodes = 4, wanted.gpus = 2, wanted.cpus = 1;
+  scheduler.Enqueue({1, 1, 0, wanted});
+  const std::vector<Start> starts = scheduler.Pass(1);
+  ASSERT_EQ(starts.size(), 1u);
+  EXPECT_EQ(starts[0].allocation, (Grant{0, {0, 1, 2, 3}, {0, 1}, 2}));
+  EXPECT_EQ(scheduler.FreeCpus(), 6);
+  // The next one has room for one node only on what is left when that is its least.
+  wanted.gpus = 1;
+  scheduler.Enqueue({2, 2, 0, wanted});
+  const std::vector<Start> more = scheduler.Pass(1);
+  ASSERT_EQ(more.size(), 1u);
+  EXPECT_EQ(more[0].allocation.nodes, 1);
+  scheduler.Release(1, 0);
+  scheduler.Release(2, 0);
+  EXPECT_EQ(scheduler.FreeCpus(), 8);
+  EXPECT_EQ(scheduler.FreeGpus(), 5);
+}
+
+TEST(Scheduler, AnElasticJobWaitsForItsLeastAndIsRefusedWhenThatCanNeverBe) {
+  Machine machine;
+  machine.cpus = 4;
+  for (int i = 0; i < 2; ++i) machine.gpus.push_back({i, "a40", "", 0});
+  Scheduler scheduler;
+  scheduler.SetNodes({machine});
+  Resources one;
+  one.gpus = 1, one.cpus = 1;
+  scheduler.Enqueue({1, 1, 0, one});
+  ASSERT_EQ(scheduler.Pass(1).size(), 1u);
+  Resources wanted;
+  wanted.nodes = 2, wanted.max_nodes = 4, wanted.gpus = 2, wanted.cpus = 1;
+  EXPECT_TRUE(scheduler.Fits(wanted));
+  scheduler.Enqueue({2, 2, 0, wanted});
+  EXPECT_TRUE(scheduler.Pass(1).empty());
+  scheduler.Release(1, 0);
+  const std::vector<Start> starts = scheduler.Pass(2);
+  ASSERT_EQ(starts.size(), 1u);
+  EXPECT_EQ(starts[0].allocation.nodes, 2);
+  wanted.nodes = 3, wanted.gpus = 3;
+  EXPECT_FALSE(scheduler.Fits(wanted));
+}
+
 }  // namespace
 }  // namespace overcap

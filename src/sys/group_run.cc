@@ -289,7 +289,7 @@ void GroupRun::MemberEnded(pid_t pid, const ProcessEnd& end) {
   observer_.OnMemberEnd(index, end);
   if (end.ok()) return;
   if (end_.end.ok()) end_.end = end;
-  if (end_.cause != StopCause::kNone) return;
+  if (end_.cause != StopCause::kNone || limits_.independent) return;
   end_.cause = StopCause::kMemberFailed;
   end_.first_failed = index;
   now_us_ = super_.clock_.MonotonicUs();

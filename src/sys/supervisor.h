@@ -58,6 +58,7 @@ struct GroupLimits {
   // True for a process that members began but that is not theirs: it and all that it started are neither
   // stopped nor waited for. Members are stopped whatever it says. May be empty.
   std::function<bool(pid_t)> leave_alone;
+  bool independent = false;        // a member that fails stops nobody, and is no failure of the group
   bool companion_decides = false;  // TERM and INT do not stop the group: its companion sees them, and will
 };
 

@@ -6,6 +6,7 @@
 #include "elastic/place.h"
 #include "elastic/record.h"
 #include "inputs.h"
+#include "model/group_event.h"
 
 namespace overcap::elastic {
 namespace {
@@ -64,6 +65,20 @@ TEST(ElasticFuzz, RecordsAndPlacesAreReadOrRefused) {
         if (!read) return ExpectOneLine(read.error(), ErrorCode::kUsage);
         EXPECT_EQ(ParseRendezvous(read->Text())->Text(), read->Text());
         return true;
+      },
+      kFewUnderstood);
+}
+
+TEST(ElasticFuzz, EventsOfGroupsAreReadOrLeftOut) {
+  ForEachInput(
+      Mutator({R"({"e":"group","t":1,"event":"epoch","epoch":1,"left":["a"],"took_us":5,"why":"x"})"},
+              {"\"epoch\"", "\"left\"", "[", "]", "-9223372036854775808", "null", "1e999"}, 7)
+          .Gently(),
+      [](const std::string& text) {
+        const auto read = ParseGroupEvent(text);
+        if (!read) return false;
+        (void)GroupEventWords(*read);
+        return !read->event.empty();
       },
       kFewUnderstood);
 }

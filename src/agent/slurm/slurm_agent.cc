@@ -64,13 +64,35 @@ class SlurmAgent {
     claim_.slurm_id = start_.job_id;
     claim_.slurm_restart = start_.restart;
     OC_TRY(listener, ListenerOf());
+    OC_TRY(others, OthersOf());
+    others_ = std::move(others);
     watch_.emplace(
         SlurmWatchInputs{spec_, start_, options_.job_dir, grace_us_, tools_, clock_, std::move(listener)});
     return spec_.array.empty() ? RunJob() : RunTask();
   }
 
  private:
-  bool OnNodes() const { return !spec_.batch && start_.nodes.size() > 1; }
+  bool OnNodes() const { return !spec_.batch && !spec_.resources.elastic() && start_.nodes.size() > 1; }
+
+  // An elastic job's agent of this node is started here; those of the other nodes by one step, that a lost
+  // node does not end.
+  Result<std::optional<OtherNodes>> OthersOf() const {
+    if (!spec_.resources.elastic() || start_.nodes.size() < 2) return std::optional<OtherNodes>();
+    const int gpus = GpusPerNode(variables_);
+    LaunchRequest request;
+    request.launcher = {Flavour::kSrun, Srun(), 0, ""};
+    for (size_t i = 1; i < start_.nodes.size(); ++i)
+      request.plan.hosts.push_back({start_.nodes[i], static_cast<int>(i) - 1, 1, std::max(0, gpus)});
+    request.plan.world_size = static_cast<int>(start_.nodes.size()) - 1;
+    request.hosts_chosen = true;
+    request.gpus_from_scheduler = gpus != 0;
+    request.launcher_args = {"--job-name=overcap-nodes", "--no-kill", "--kill-on-bad-exit=0", "--wait=0"};
+    const int cpus = std::max(spec_.resources.cpus, spec_.resources.ranks_per_node);
+    if (cpus > 1) request.launcher_args.push_back(StrCat("--cpus-per-task=", cpus));
+    OC_TRY(command, ComposeLaunch(request));
+    return std::optional<OtherNodes>(
+        {command.argv, command.unset, start_.nodes.front(), request.plan.world_size});
+  }
 
   std::string Srun() const {
     return ResolveProgram("srun", PathOf(variables_.entries()), "/").value_or("srun");
@@ -121,6 +143,8 @@ class SlurmAgent {
     part.watch = &*watch_;
     part.judge = [this](const Ending& ranks) { return Judge(ranks); };
     watch_->Begin(&supervisor_, OnNodes(), report);
+    part.others = others_;
+    part.grace_us = grace_us_;
     if (OnNodes()) part.srun = {start_.nodes, GpusPerNode(variables_), Srun(), OwnProgram(), "", grace_us_};
     return part;
   }
@@ -194,6 +218,7 @@ class SlurmAgent {
   }
 
   bool TryAgain() {
+    if (spec_.resources.elastic()) return false;  // its group has done its restarts itself
     if (stopped_ || verdict_->ending.state != JobState::kFailed || !verdict_->requeue.empty()) return false;
     if (watch_->told() || IsCancelled()) return false;
     const int64_t limit_us = spec_.resources.time_seconds * kSecond;
@@ -222,6 +247,7 @@ class SlurmAgent {
   SlurmStart start_;
   JobSpec spec_;
   Claim claim_;
+  std::optional<OtherNodes> others_;
   std::optional<SlurmWatch> watch_;
   std::optional<SlurmVerdict> verdict_;
   bool stopped_ = false;  // the ranks of the last attempt were told to stop

@@ -81,6 +81,8 @@ constexpr FlagSynonym kSynonyms[] = {
     {"-f", "--hostfile"},
     {"-hostfile", "--hostfile"},
     {"--machinefile", "--hostfile"},
+    {"--log-dir", "--logs"},
+    {"--log_dir", "--logs"},
 };
 
 // Tells what happens on stderr; stdout is the ranks'.
@@ -140,7 +142,7 @@ Result<int64_t> Duration(const Args& args, std::string_view flag, int64_t absent
 Result<Tee> ReadTee(const Args& args) {
   const std::string_view what = args.Has("--tee") ? args.Get("--tee") : "0";
   if (what == "0") return Tee::kRank0;
-  if (what == "all") return Tee::kAll;
+  if (what == "all" || what == "3") return Tee::kAll;  // 3: as torchrun says it
   if (what == "none") return Tee::kNone;
   return Fail(ErrorCode::kUsage, StrCat("--tee: '", what, "' is not 0, all or none"));
 }

@@ -146,7 +146,8 @@ Result<elastic::Grow> ReadGrow(const Args& args) {
   return Fail(ErrorCode::kUsage, StrCat("--grow: ", Quoted(how), " is not now, at-checkpoint or never"));
 }
 
-Result<void> ReadPlace(const Args& args, const LaunchOptions& common, ElasticOptions* options) {
+Result<void> ReadPlace(const Args& args, const LaunchOptions& common, const Variables& variables,
+                       ElasticOptions* options) {
   const std::string_view id = Either(args, "--rdzv-id", "--rdzv_id");
   const std::string_view backend = Either(args, "--rdzv-backend", "--rdzv_backend");
   const std::string_view endpoint = Either(args, "--rdzv-endpoint", "--rdzv_endpoint");
@@ -170,6 +171,7 @@ Result<void> ReadPlace(const Args& args, const LaunchOptions& common, ElasticOpt
     OC_TRY(place, elastic::TorchRendezvous(backend, endpoint, id));
     options->place = std::move(place);
   }
+  if (options->max_nodes > 1) options->place = elastic::PlaceUnderSlurm(std::move(options->place), variables);
   if (options->place.id.empty() && options->min_nodes > 1) {
     return Fail(ErrorCode::kUsage,
                 StrCat("--nnodes: nobody knows where to find ", options->min_nodes - 1, " other nodes"),
@@ -224,7 +226,7 @@ Result<ElasticOptions> ReadElastic(const Args& args, const LaunchOptions& common
   }
   if (common.idle_us != 0)
     return Fail(ErrorCode::kUsage, "--timeout: in an elastic group that is --hang-timeout");
-  OC_TRY_VOID(ReadPlace(args, common, &options));
+  OC_TRY_VOID(ReadPlace(args, common, world.variables, &options));
   options.max_restarts = restarts;
   options.node_rank = node_rank;
   options.grow = grow;

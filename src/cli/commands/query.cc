@@ -8,10 +8,12 @@
 #include "cli/commands/job_words.h"
 #include "cli/table.h"
 #include "control/array_tasks.h"
+#include "control/elastic/group_story.h"
 #include "control/job_exit_status.h"
 #include "control/job_text.h"
 #include "control/log_file.h"
 #include "control/logs.h"
+#include "control/node_logs.h"
 
 namespace overcap::cli {
 namespace {
@@ -20,6 +22,7 @@ constexpr int64_t kTailLines = 100;
 constexpr int64_t kTailBytes = 1 << 20;
 constexpr size_t kMostPaths = 20;
 constexpr size_t kMostTasks = 20;
+constexpr size_t kMostEvents = 20;
 
 constexpr Flag kFlags[] = {
     {"--tasks", "", "", "what became of each task of an array"},
@@ -96,8 +99,19 @@ void PrintLogPaths(Output& out, const JobRecord& record) {
   if (!all) out.Line(StrCat("and ", record.logs.size() - shown, " more in ", record.dir));
 }
 
+// Of an elastic job: the latest that happened to its group.
+void PrintGroup(Output& out, const JobRecord& record) {
+  const GroupStory story = ReadJobStory(record);
+  if (story.lines.empty()) return;
+  out.Line(out.Paint(Style::kDim, "--- the group ---"));
+  const size_t first = story.lines.size() > kMostEvents ? story.lines.size() - kMostEvents : 0;
+  if (first > 0) out.Line(StrCat("and ", first, " more before, in ", record.dir, "/events.jsonl"));
+  for (size_t i = first; i < story.lines.size(); ++i) out.Line(story.lines[i]);
+}
+
 void PrintJob(World& world, const JobRecord& record) {
   PrintFacts(world, record);
+  PrintGroup(world.out(), record);
   PrintTail(world.out(), record);
   PrintLogPaths(world.out(), record);
 }
@@ -140,10 +154,24 @@ Result<int> PrintTasks(World& world, const JobRecord& record) {
 // wanted.
 void AddDetails(World& world, std::vector<JobRecord>* records) {
   for (JobRecord& record : *records) {
+    AddNodeLogs(&record);
     if (record.spec.array.empty()) continue;
     AddFailedTasks(&record);
     if (world.out().json()) record.logs = ListTaskLogs(record);
   }
+}
+
+// A record, and what happened to the group of an elastic job.
+std::string JsonOf(World& world, const JobRecord& record) {
+  std::string json = RecordToJson(record, world.clock().WallUs());
+  if (!record.spec.resources.elastic()) return json;
+  return json.insert(json.size() - 1, StrCat(",\"group\":[", Join(ReadJobStory(record).json, ","), "]"));
+}
+
+void PrintJson(World& world, bool one, const std::vector<JobRecord>& records) {
+  std::vector<std::string> each;
+  for (const JobRecord& record : records) each.push_back(JsonOf(world, record));
+  world.out().Json(one ? each.front() : StrCat("[", Join(each, ",\n"), "]"));
 }
 
 Result<int> Run(World& world, const Args& args) {
@@ -154,7 +182,7 @@ Result<int> Run(World& world, const Args& args) {
   if (tasks) return PrintTasks(world, records.front());
   AddDetails(world, &records);
   if (world.out().json()) {
-    PrintJobsJson(world, args.words(), records);
+    PrintJson(world, args.words().size() == 1, records);
     return 0;
   }
   for (size_t i = 0; i < records.size(); ++i) {

@@ -11,6 +11,7 @@
 #include "control/batch_request.h"
 #include "control/submitter_environment.h"
 #include "control/sweep.h"
+#include "model/node_range.h"
 
 namespace overcap::cli {
 namespace {
@@ -19,7 +20,8 @@ constexpr int kMost = 1'000'000;
 
 constexpr Flag kFlags[] = {
     {"--gpus", "-n", "GPUS", "GPUs in all; 0 for none"},
-    {"--nodes", "", "N", "nodes to spread over"},
+    {"--nodes", "", "N|MIN:MAX", "nodes to spread over; a range: an elastic job"},
+    {"--gpus-per-node", "", "GPUS", "GPUs of each node"},
     {"--ranks-per-node", "", "R", "processes per node; one per GPU by default"},
     {"--one-rank-per-node", "", "", "one process per node that sees all its GPUs"},
     {"--gpu-type", "", "TYPES", "which GPUs: 'a40|rtx_6000', '!titan_x'"},
@@ -60,13 +62,26 @@ Result<std::optional<int>> IntFlag(const Args& args, std::string_view flag, int 
   return std::optional<int>(static_cast<int>(value));
 }
 
+Result<void> ReadNodes(const Args& args, JobRequest* request) {
+  if (!args.Has("--nodes")) return {};
+  OC_TRY(range, OfFlag(args.Typed("--nodes"), ParseNodeRange(args.Get("--nodes"))));
+  request->nodes = range.least;
+  request->max_nodes = range.most;
+  return {};
+}
+
 Result<void> ReadResources(const Args& args, JobRequest* request) {
   OC_TRY(gpus, IntFlag(args, "--gpus", 0));
-  OC_TRY(nodes, IntFlag(args, "--nodes", 1));
+  OC_TRY_VOID(ReadNodes(args, request));
   OC_TRY(ranks, IntFlag(args, "--ranks-per-node", 1));
   OC_TRY(cpus, IntFlag(args, "--cpus", 1));
   request->gpus = gpus;
-  request->nodes = nodes;
+  if (args.Has("--gpus-per-node")) {
+    if (gpus)
+      return Fail(ErrorCode::kUsage, "--gpus and --gpus-per-node say the same twice", "give one of them");
+    OC_TRY(each, IntFlag(args, "--gpus-per-node", 0));
+    request->gpus_per_node = each;
+  }
   request->ranks_per_node = ranks;
   request->cpus = cpus;
   request->one_rank_per_node = args.Has("--one-rank-per-node");

@@ -212,7 +212,7 @@ class PlainJudge {
 std::vector<LogFile> LogsOf(const JobEvidence& evidence, int attempts) {
   std::vector<LogFile> logs;
   if (!evidence.spec.array.empty()) return logs;
-  const int ranks = evidence.spec.batch ? 1 : evidence.spec.resources.world_size();
+  const int ranks = evidence.spec.batch ? 1 : LogsOf(evidence.spec.resources);
   for (int attempt = 1; attempt <= attempts; ++attempt) {
     for (int rank = 0; rank < ranks; ++rank) {
       logs.push_back(

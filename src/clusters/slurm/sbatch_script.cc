@@ -107,13 +107,26 @@ std::string DependencyText(const std::vector<SlurmDependency>& after) {
   return text;
 }
 
-void AddResources(const Resources& resources, std::vector<std::string>* argv) {
+// What is left of it goes on when a node fails. Each node has one task, its agent: with a number of tasks for
+// each node Slurm would give the least nodes only, whatever is free.
+void AddRange(const Resources& resources, std::vector<std::string>* argv) {
+  argv->push_back(StrCat("--nodes=", resources.nodes, "-", resources.max_nodes));
+  argv->push_back("--no-kill");
+  const int cpus = std::max(resources.cpus, resources.ranks_per_node);
+  if (cpus > 1) argv->push_back(StrCat("--cpus-per-task=", cpus));
+}
+
+void AddNodes(const Resources& resources, std::vector<std::string>* argv) {
   argv->push_back(StrCat("--nodes=", resources.nodes));
   argv->push_back(StrCat("--ntasks-per-node=", resources.ranks_per_node));
   if (resources.cpus > 0) {
     const int ranks = std::max(1, resources.ranks_per_node);
     argv->push_back(StrCat("--cpus-per-task=", (resources.cpus + ranks - 1) / ranks));
   }
+}
+
+void AddResources(const Resources& resources, std::vector<std::string>* argv) {
+  resources.elastic() ? AddRange(resources, argv) : AddNodes(resources, argv);
   if (resources.mem_bytes > 0)
     argv->push_back(StrCat("--mem=", (resources.mem_bytes + kMib - 1) / kMib, "M"));
   if (resources.time_seconds > 0) {
@@ -152,7 +165,7 @@ std::vector<std::string> Notes(const JobSpec& spec) {
     notes.push_back(StrCat(asked.gpus, " GPUs do not divide by ", CountOf(asked.nodes, "node"),
                            ": Slurm spreads them as it likes"));
   }
-  if (asked.cpus > 0 && asked.cpus % std::max(1, asked.ranks_per_node) != 0) {
+  if (!asked.elastic() && asked.cpus > 0 && asked.cpus % std::max(1, asked.ranks_per_node) != 0) {
     notes.push_back(StrCat(CountOf(asked.cpus, "CPU"), " do not divide by ",
                            CountOf(asked.ranks_per_node, "rank"), ": each rank gets one more"));
   }

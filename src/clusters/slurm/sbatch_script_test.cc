@@ -55,7 +55,7 @@ TEST(SbatchScript, ASmallJobIsExactlyThis) {
 
 TEST(SbatchScript, ABigJobAsksForEverything) {
   SbatchRequest request = Request();
-  request.spec.resources = {2, 8, 4, 16, int64_t{32} << 30, 93784, "a40"};
+  request.spec.resources = {2, 0, 8, 4, 16, int64_t{32} << 30, 93784, "a40"};
   request.spec.array = *ParseArraySpec("0-99%10");
   request.spec.requeue = true;
   request.spec.hold = true;
@@ -78,9 +78,19 @@ TEST(SbatchScript, ABigJobAsksForEverything) {
   EXPECT_EQ(Words(argv.end() - 4, argv.end()), (Words{"--exclude=n3", "-x", "n4", "--parsable"}));
 }
 
+TEST(SbatchScript, AnElasticJobAsksForARangeAndSurvivesNodes) {
+  SbatchRequest request = Request();
+  request.spec.resources.nodes = 2, request.spec.resources.max_nodes = 8, request.spec.resources.gpus = 4;
+  const Words argv = Argv(request);
+  EXPECT_TRUE(Has(argv, "--nodes=2-8"));
+  EXPECT_TRUE(Has(argv, "--no-kill"));
+  EXPECT_TRUE(Has(argv, "--gpus-per-node=2"));
+  for (const std::string& word : argv) EXPECT_FALSE(word.starts_with("--ntasks")) << word;
+}
+
 TEST(SbatchScript, WhatDoesNotDivideIsRoundedUpAndSaid) {
   SbatchRequest request = Request();
-  request.spec.resources = {2, 3, 2, 5, 1, 61, ""};
+  request.spec.resources = {2, 0, 3, 2, 5, 1, 61, ""};
   const auto plan = PlanSbatch(request, {});
   ASSERT_TRUE(plan);
   for (const char* word : {"--gpus=3", "--cpus-per-task=3", "--mem=1M", "--time=00:01:01"}) {

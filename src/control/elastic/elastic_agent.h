@@ -63,6 +63,8 @@ class ElasticAgent : public GroupObserver, public GroupCompanion {
   int64_t GraceUs() const override { return grace_us_; }
 
  private:
+  static constexpr int64_t kTroubleUs = 15'000'000;  // a rendezvous that was never reached
+
   struct RankSigns {
     int64_t alive_us = 0, step = -1;
     bool beats = false;  // it calls overcap.heartbeat()
@@ -85,6 +87,7 @@ class ElasticAgent : public GroupObserver, public GroupCompanion {
   void RunEpoch();
   void ReportFailure(int member, const ProcessEnd& end, const std::string& reason);
   void KeepStacksNow();
+  void NoteForGroup(const char* event, const GroupEvents::Fields& fields);
   void NoteEpoch(const elastic::OrderRun& plan);
   void FinishRecord(const GroupEnd& end);
   bool Finished() const;

@@ -36,7 +36,8 @@ Result<std::unique_ptr<elastic::Rendezvous>> MakeRendezvous(const ElasticOptions
     return std::unique_ptr<elastic::Rendezvous>(std::move(made));
   }
   elastic::HostRendezvousOptions host;
-  host.folder = world.root + "/elastic";
+  const std::string_view folder = variables.Get("OVERCAP_RDZV_FOLDER");
+  host.folder = folder.empty() ? world.root + "/elastic" : std::string(folder);
   host.agent = agent;
   host.secret = variables.Get("OVERCAP_RDZV_KEY");
   host.times = times;
@@ -44,10 +45,11 @@ Result<std::unique_ptr<elastic::Rendezvous>> MakeRendezvous(const ElasticOptions
   return std::unique_ptr<elastic::Rendezvous>(std::move(made));
 }
 
-// What ranks must not see: by these one could speak for the agent.
+// What ranks must not see: by these one could speak for the agent, or be taken for one.
 std::vector<std::string> RankEnvironment(const Variables& given) {
   Variables variables = given;
-  for (const std::string_view name : {"OVERCAP_ETCD_USER", "OVERCAP_ETCD_PASSWORD", "OVERCAP_RDZV_KEY"}) {
+  for (const std::string_view name : {"OVERCAP_ETCD_USER", "OVERCAP_ETCD_PASSWORD", "OVERCAP_RDZV_KEY",
+                                      "OVERCAP_RDZV_HEAD", "OVERCAP_RDZV_FOLDER", "OVERCAP_GROUP_EVENTS"}) {
     variables.Remove(name);
   }
   return variables.entries();

@@ -3,6 +3,7 @@
 
 #include "control/elastic/elastic_options.h"
 #include "control/launch.h"
+#include "elastic/slurm_place.h"
 
 namespace overcap {
 

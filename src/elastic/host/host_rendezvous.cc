@@ -40,6 +40,9 @@ Result<std::unique_ptr<HostRendezvous>> HostRendezvous::Make(const RendezvousPla
   const bool by_name =
       made->own_address_ != place.endpoints[0].first && place.endpoints[0].first != "localhost";
   const std::vector<std::string> others = OwnAddresses();
+  if (place.here && !*place.here) made->own_address_.clear();
+  if (place.here && *place.here && made->own_address_.empty())
+    made->own_address_ = others.empty() ? "127.0.0.1" : others[0];
   if (by_name && IsLoopback(made->own_address_) && !others.empty()) {
     made->own_address_ = others[0];
     made->addresses_ = {others[0]};
@@ -74,12 +77,20 @@ void HostRendezvous::Later() {
   next_us_ = clock_.MonotonicUs() + back_off_us_;
 }
 
-Result<void> HostRendezvous::TryLock() {
+// False when another agent of this job has it.
+Result<bool> HostRendezvous::HoldLock() {
+  if (lock_) return true;
   Fd lock(open(PathOf("lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock) return Fail(ErrnoError(errno, StrCat("cannot open '", PathOf("lock"), "'")));
-  if (flock(lock.Get(), LOCK_EX | LOCK_NB) != 0) return FollowContact();
-  OC_TRY(listener, ListenAt("127.0.0.1", 0));
+  if (flock(lock.Get(), LOCK_EX | LOCK_NB) != 0) return false;
   lock_ = std::move(lock);
+  return true;
+}
+
+Result<void> HostRendezvous::TryLock() {
+  OC_TRY(held, HoldLock());
+  if (!held) return FollowContact();
+  OC_TRY(listener, ListenAt("127.0.0.1", 0));
   listener_ = std::move(listener);
   LeaderContact contact{options_.agent, {"127.0.0.1"}, PortOf(listener_), LinkKey::Make(random_)};
   JsonWriter json;
@@ -113,25 +124,45 @@ Result<void> HostRendezvous::FollowContact() {
   return {};
 }
 
+// The first is nearly always the one: it is looked at every other time.
+int HostRendezvous::PortToTry() const {
+  const size_t more = place_.endpoints.size() - 1;
+  const size_t at = more == 0 || looks_ % 2 == 0 ? 0 : 1 + looks_ / 2 % more;
+  return place_.endpoints[at].second;
+}
+
 Result<void> HostRendezvous::TryPort() {
-  const int port = place_.endpoints[0].second;
-  standing_.leader = {options_.agent, addresses_, port, {}};
+  standing_.leader = {options_.agent, addresses_, PortToTry(), {}};
   const auto digest = HmacSha256(options_.secret, StrCat("overcap elastic ", place_.id));
   standing_.leader.key.bytes.assign(reinterpret_cast<const char*>(digest.data()), digest.size());
   if (own_address_.empty()) {
     FollowPort();
     return {};
   }
-  auto listener = ListenAt(own_address_, port);
-  if (!listener && listener.error().code == ErrorCode::kConflict) {
-    trouble_ = StrCat(listener.error().message, ", and no agent of this job answers there");
+  OC_TRY(listener, ListenAnywhere());
+  if (!listener) {
     FollowPort();
     return {};
   }
-  if (!listener) return Fail(listener.error());
   listener_ = std::move(*listener);
   standing_.leader.addresses = {own_address_};
+  standing_.leader.port = PortOf(listener_);
   return Lead();
+}
+
+// Of several ports two agents of this host could each take one and both lead: the lock says which may.
+Result<std::optional<Fd>> HostRendezvous::ListenAnywhere() {
+  if (place_.endpoints.size() > 1) {
+    OC_TRY(held, HoldLock());
+    if (!held) return std::optional<Fd>();
+  }
+  for (const auto& [host, port] : place_.endpoints) {
+    auto listener = ListenAt(own_address_, port);
+    if (listener) return std::optional<Fd>(std::move(*listener));
+    if (listener.error().code != ErrorCode::kConflict) return Fail(listener.error());
+    trouble_ = StrCat(listener.error().message, ", and no agent of this job answers there");
+  }
+  return std::optional<Fd>();
 }
 
 void HostRendezvous::FollowPort() {
@@ -175,6 +206,7 @@ std::optional<ElasticRecord> HostRendezvous::TakeKept() {
 void HostRendezvous::LookAgain() {
   if (standing_.kind != Standing::Kind::kFollows) return;
   standing_.kind = Standing::Kind::kSeeking;
+  ++looks_;
   Later();
   const auto record = ReadRecord();
   if (record && record->ended && (place_.kind == RendezvousPlace::Kind::kAuto || !own_address_.empty())) {
@@ -186,6 +218,7 @@ void HostRendezvous::LookAgain() {
 void HostRendezvous::Leave() {
   if (standing_.kind != Standing::Kind::kLeads) return;
   listener_.Reset();
+  if (place_.kind == RendezvousPlace::Kind::kTcp) lock_.Reset();
   if (place_.kind == RendezvousPlace::Kind::kAuto) {
     // By name while we hold the lock: nobody else can have written them.
     (void)PosixFiles().Remove(PathOf("contact"));

@@ -45,6 +45,9 @@ class HostRendezvous : public Rendezvous {
   Result<ElasticRecord> ReadRecord() const;
   Result<void> TryLock();
   Result<void> TryPort();
+  Result<bool> HoldLock();
+  int PortToTry() const;
+  Result<std::optional<Fd>> ListenAnywhere();
   Result<void> Lead();
   Result<void> FollowContact();
   void FollowPort();
@@ -56,6 +59,7 @@ class HostRendezvous : public Rendezvous {
   Random& random_;
   std::vector<std::string> addresses_;  // tcp: of the host
   std::string own_address_;             // tcp: of these the one that is ours; "": we are elsewhere
+  size_t looks_ = 0;                    // tcp: how often the leader was not found
   Standing standing_;
   Fd lock_, listener_;
   std::optional<ElasticRecord> kept_;

@@ -150,9 +150,10 @@ PoolJob MachinePool::JobOf(const JobSpec& spec, uint64_t key, int account, uint6
   job.key = job.seq = key;
   job.account = account;
   job.partitions = partitions;
+  const int nodes = spec.resources.elastic() ? spec.resources.nodes : 1;  // its agents, all on one machine
   job.need.gpus = spec.resources.gpus;
-  job.need.cpus = spec.resources.cpus;
-  job.need.mem_mb = (spec.resources.mem_bytes + kMegabyte - 1) / kMegabyte;
+  job.need.cpus = spec.resources.cpus * nodes;
+  job.need.mem_mb = (spec.resources.mem_bytes * nodes + kMegabyte - 1) / kMegabyte;
   if (!spec.resources.gpu_type.empty()) job.need.types = TypesOf(rules_, spec.resources.gpu_type);
   job.need = WithDefaults(rules_, partitions, job.need);
   if (job.need.gpus == 0) job.need.cpus = std::max(1, job.need.cpus);

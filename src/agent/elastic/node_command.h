@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agent of one node of an elastic job is started with: `overcap launch` with a range of nodes. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/job_spec.h"
+
+namespace overcap {
+
+struct NodeCommand {
+  const JobSpec& spec;
+  int attempt = 1;
+  int nodes = 1;  // that it got
+  std::string job_dir;
+  std::string attempt_folder;
+  int64_t grace_us = 10'000'000;  // for all of an ending: the warning, TERM and KILL
+};
+
+// "launch ...", the same for all nodes.
+std::vector<std::string> LaunchWords(const NodeCommand& command);
+
+// What makes these words those of one node: its place, and where its logs go.
+std::vector<std::string> WordsOfNode(std::vector<std::string> launch, const std::string& attempt_folder,
+                                     int node);
+
+// The node agents' own variables over those of the job: where their rendezvous and their group's events are.
+std::vector<std::string> NodeVariables(const NodeCommand& command, std::vector<std::string> environment);
+
+// Of `count` GPUs that so many nodes share, those of one node.
+std::vector<int> ShareOf(const std::vector<int>& gpus, int nodes, int node);
+
+}  // namespace overcap

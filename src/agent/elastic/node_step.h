@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace overcap {
+
+// `overcap agent node ATTEMPT-FOLDER launch ...`, a task of the step that starts an elastic job's other
+// nodes: takes its number from Slurm, opens its log there, and becomes that launch. Returns only when it
+// cannot.
+Result<int> RunNodeStep(const std::vector<std::string>& words);
+
+}  // namespace overcap
