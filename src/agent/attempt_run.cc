@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include "agent/code_folder.h"
+#include "agent/courier/carried_ranks.h"
+#include "agent/courier/node_code.h"
 #include "agent/ending.h"
 #include "agent/mounts_step.h"
 #include "agent/rank_environment.h"
@@ -52,13 +54,19 @@ Result<Ending> AttemptRun::RunSpec() {
   if (spec.command.empty())
     return Fail(ErrorCode::kCorrupt, StrCat("'", attempt_.Spec(), "' has no command"));
   OC_TRY_VOID(report_.Reserve(spec.resources.world_size() * kRankBytes));
-  OC_TRY(store, SnapshotStore::Open(options_.store_dir));
-  std::string blob;
-  if (!spec.environment.empty()) {
-    OC_TRY(bytes, store.GetBlob(spec.environment));
-    blob = std::move(bytes);
+  if (!spec.store.empty() && cluster_.courier == nullptr)
+    return Fail(ErrorCode::kUnavailable, "the courier, which carries code and logs, could not be started");
+  std::optional<SnapshotStore> store;
+  if (cluster_.courier == nullptr) {
+    OC_TRY(opened, SnapshotStore::Open(options_.store_dir));
+    store.emplace(std::move(opened));
   }
-  OC_TRY(folder, PrepareFolder(spec, attempt_, store, &supervisor_));
+  OC_TRY(blob, Environment(spec, store ? &*store : nullptr));
+  const CodeCopier copy = store ? CopyFromStore(*store, &supervisor_)
+                                : CodeCopier([this](const std::string& tree, const std::string& to) {
+                                    return cluster_.courier->Code(tree, to, &supervisor_);
+                                  });
+  OC_TRY(folder, PrepareFolder(spec, attempt_, copy, &supervisor_));
   OC_TRY_VOID(MakeStateFolder());
   const RankVariables variables{blob, cluster_.variables};
   const auto run = [&] {
@@ -90,6 +98,12 @@ Result<Ending> AttemptRun::RunWithMounts(const JobSpec& spec, std::string_view b
   return ending;
 }
 
+Result<std::string> AttemptRun::Environment(const JobSpec& spec, const SnapshotStore* store) {
+  if (spec.environment.empty()) return std::string();
+  if (store != nullptr) return store->GetBlob(spec.environment);
+  return cluster_.courier->Blob(spec.environment, &supervisor_);
+}
+
 Result<Ending> AttemptRun::RunHere(const JobSpec& spec, const RankVariables& variables,
                                    const std::string& folder) {
   RankGroup ranks(spec, options_, variables, folder, &supervisor_, cluster_.watch);
@@ -116,14 +130,27 @@ Result<Ending> AttemptRun::RunOnNodes(const JobSpec& spec, const RankVariables& 
                                       const std::string& folder) {
   SrunSetting setting = *cluster_.srun;
   setting.folder = folder;
+  NodeFetch fetch{options_.node_folder,
+                  options_.job_dir,
+                  options_.store_dir,
+                  options_.via,
+                  spec.snapshot,
+                  attempt_.Code(),
+                  false};
+  if (cluster_.courier != nullptr) OC_TRY_VOID(FetchOnNodes(fetch, setting, clock_, &supervisor_));
   OC_TRY(ranks, SrunRanks::Make(spec, options_, variables, setting, clock_, cluster_.watch));
-  return RunRanks(spec, &ranks);
+  auto ending = RunRanks(spec, &ranks);
+  fetch.remove = true;
+  if (cluster_.courier != nullptr) (void)FetchOnNodes(fetch, setting, clock_, &supervisor_);
+  return ending;
 }
 
 Result<Ending> AttemptRun::RunRanks(const JobSpec& spec, Ranks* ranks) {
   OC_TRY_VOID(WriteEnvironment(*ranks));
   if (supervisor_.CancelRequested()) return Ending{JobState::kCancelled, -1, 0, -1, ""};
-  return spec.array.empty() ? RunPlain(ranks) : RunArray(spec, ranks);
+  if (cluster_.courier == nullptr) return spec.array.empty() ? RunPlain(ranks) : RunArray(spec, ranks);
+  CarriedRanks carried(ranks, options_.job_dir, cluster_.courier);
+  return spec.array.empty() ? RunPlain(&carried) : RunArray(spec, &carried);
 }
 
 // Those of an array's tasks stand in it, and are made when a task is begun.

@@ -11,12 +11,14 @@
 #include "agent/attempt_folder.h"
 #include "agent/cluster_watch.h"
 #include "agent/elastic/node_agents.h"
+#include "agent/courier/courier.h"
 #include "agent/options.h"
 #include "agent/ranks.h"
 #include "agent/report_file.h"
 #include "agent/slurm/srun_ranks.h"
 #include "base/result.h"
 #include "model/job_spec.h"
+#include "snapshot/store.h"
 #include "sys/clock.h"
 #include "sys/posix_files.h"
 #include "sys/supervisor.h"
@@ -31,6 +33,7 @@ struct ClusterPart {
   int64_t grace_us = 0;                // between TERM and KILL; 0: as the options say
   ClusterWatch* watch = nullptr;       // looks after the job while ranks run
   EndingJudge judge = {};              // arrays: of the task's ending
+  Courier* courier = nullptr;          // of jobs that come through a store
   int task = -1;                       // arrays: the one task of this slot; -1: those that nobody has taken
 };
 
@@ -54,6 +57,7 @@ class AttemptRun {
   // With the job's stores in its folder.
   Result<Ending> RunWithMounts(const JobSpec& spec, std::string_view blob,
                                const std::function<Result<Ending>()>& run);
+  Result<std::string> Environment(const JobSpec& spec, const SnapshotStore* store);
   Result<Ending> RunHere(const JobSpec& spec, const RankVariables& variables, const std::string& folder);
   Result<Ending> RunOnNodes(const JobSpec& spec, const RankVariables& variables, const std::string& folder);
   Result<Ending> RunElastic(const JobSpec& spec, const RankVariables& variables, const std::string& folder);

@@ -36,15 +36,7 @@ bool NeedsOwnCopy(const JobSpec& spec) {
   return !spec.array.empty() && !std::all_of(spec.mounts.begin(), spec.mounts.end(), IsLinkedFolder);
 }
 
-Result<void> Copy(const SnapshotStore& store, const std::string& tree, const std::string& folder,
-                  Supervisor* supervisor) {
-  MaterialiseOptions options;
-  options.cancelled = [supervisor] { return supervisor->CancelRequested(); };
-  OC_TRY_VOID(Materialise(store, tree, folder, options));
-  return {};
-}
-
-Result<void> CopyShared(const std::string& tree, const AttemptFolder& attempt, const SnapshotStore& store,
+Result<void> CopyShared(const std::string& tree, const AttemptFolder& attempt, const CodeCopier& copy,
                         Supervisor* supervisor) {
   PosixFiles files;
   if (files.Exists(attempt.Code())) return {};
@@ -52,26 +44,35 @@ Result<void> CopyShared(const std::string& tree, const AttemptFolder& attempt, c
   const auto lock = LockFolder(attempt.Path(), supervisor);
   if (!lock && lock.error().code == ErrorCode::kConflict) return Fail(lock.error());
   if (files.Exists(attempt.Code())) return {};
-  Result<void> copied = Copy(store, tree, attempt.Code(), supervisor);  // appears complete or not at all
+  Result<void> copied = copy(tree, attempt.Code());
   if (!copied && !supervisor->CancelRequested() && files.Exists(attempt.Code())) return {};
   return copied;
 }
 
 }  // namespace
 
+CodeCopier CopyFromStore(const SnapshotStore& store, Supervisor* supervisor) {
+  return [&store, supervisor](const std::string& tree, const std::string& to) -> Result<void> {
+    MaterialiseOptions options;
+    options.cancelled = [supervisor] { return supervisor->CancelRequested(); };
+    OC_TRY_VOID(Materialise(store, tree, to, options));
+    return {};
+  };
+}
+
 std::string CodeFolder(const JobSpec& spec, const AttemptFolder& attempt) {
   return NeedsOwnCopy(spec) ? attempt.OwnCode() : attempt.Code();
 }
 
-Result<std::string> PrepareFolder(const JobSpec& spec, const AttemptFolder& attempt,
-                                  const SnapshotStore& store, Supervisor* supervisor) {
+Result<std::string> PrepareFolder(const JobSpec& spec, const AttemptFolder& attempt, const CodeCopier& copy,
+                                  Supervisor* supervisor) {
   std::string folder = spec.workdir;
   if (!spec.snapshot.empty()) {
     const std::string code = CodeFolder(spec, attempt);
     if (spec.array.empty() || NeedsOwnCopy(spec)) {
-      OC_TRY_VOID(Copy(store, spec.snapshot, code, supervisor));
+      OC_TRY_VOID(copy(spec.snapshot, code));
     } else {
-      OC_TRY_VOID(CopyShared(spec.snapshot, attempt, store, supervisor));
+      OC_TRY_VOID(CopyShared(spec.snapshot, attempt, copy, supervisor));
     }
     const bool top = spec.workdir.empty() || spec.workdir == ".";
     folder = top ? code : StrCat(code, "/", spec.workdir);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "model/job_id.h"
 
 namespace overcap {
 namespace {
@@ -55,6 +56,31 @@ Setter UnderInto(std::string* target) {
   };
 }
 
+Setter IdInto(std::string* target) {
+  return [target](std::string_view text) -> Result<void> {
+    if (!IsJobId(text)) return Fail(ErrorCode::kUsage, StrCat("'", text, "' is no job id"));
+    *target = text;
+    return {};
+  };
+}
+
+Setter StoreInto(JobStore* target) {
+  return [target](std::string_view text) -> Result<void> {
+    OC_TRY(store, JobStoreFromJson(text));
+    *target = std::move(store);
+    return {};
+  };
+}
+
+Setter BytesInto(int64_t* target) {
+  return [target](std::string_view text) -> Result<void> {
+    const auto bytes = ParseInt(text);
+    if (!bytes || *bytes < 0) return Fail(ErrorCode::kUsage, StrCat("'", text, "' is no number of bytes"));
+    *target = *bytes;
+    return {};
+  };
+}
+
 Setter ListInto(std::vector<int>* target) {
   return [target](std::string_view text) -> Result<void> {
     OC_TRY(list, ParseIndexList(text));
@@ -76,6 +102,10 @@ std::map<std::string, Setter, std::less<>> Setters(AgentOptions* options) {
       {"--grace", NumberInto(&options->grace_seconds, 0)},
       {"--under", UnderInto(&options->under)},
       {"--cgroups", YesInto(&options->cgroups)},
+      {"--id", IdInto(&options->id)},
+      {"--via", StoreInto(&options->via)},
+      {"--node-folder", TextInto(&options->node_folder)},
+      {"--backlog", BytesInto(&options->backlog)},
   };
 }
 
@@ -112,6 +142,12 @@ Result<AgentOptions> ParseAgentOptions(const std::vector<std::string>& args) {
     const std::string value = equals == std::string::npos ? args[++i] : args[i].substr(equals + 1);
     const Result<void> set = setter->second(value);
     if (!set) return Fail(ErrorCode::kUsage, StrCat("agent: ", flag, ": ", set.error().message));
+  }
+  if (!options.via.empty()) {
+    if (options.id.empty() || options.node_folder.empty())
+      return Fail(ErrorCode::kUsage, "agent: '--via' needs '--id' and '--node-folder'");
+    options.job_dir = StrCat(options.node_folder, "/jobs/", options.id);
+    options.store_dir = options.node_folder + "/store";
   }
   if (options.job_dir.empty()) return Fail(ErrorCode::kUsage, "agent: '--job' is missing");
   if (options.store_dir.empty()) return Fail(ErrorCode::kUsage, "agent: '--store' is missing");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/job_store.h"
 
 namespace overcap {
 
@@ -25,12 +26,21 @@ struct AgentOptions {
   // and slot are found, and processors and GPUs are as Slurm has given them.
   std::string under = {};
   int nodes = 1;  // elastic jobs: agents on this machine, each with its share of the above
+  // Of jobs that come through a store to a node that does not see the root (docs/formats/job-store.md): the
+  // folder is then the node's own.
+  std::string id = {};
+  JobStore via = {};
+  std::string node_folder = {};
+  int64_t backlog = int64_t{4} << 30;
   bool operator==(const AgentOptions&) const = default;
 };
 
 // `--job DIR --store DIR --attempt N --slot S --gpus 0,1 --cpus 0-3 [--retry-tasks 17,18] [--grace 10]
 // [--nodes 4] [--cgroups no]`, or `--job DIR --store DIR --under slurm [--grace 10]`; also `--flag=value`; an
 // empty list means none. kUsage names the flag.
+// [--cgroups no]`, or `--job DIR --store DIR --under slurm [--grace 10]`, or `--id ID --via STORE
+// --node-folder DIR --under slurm`, which makes a job and a store folder of the node's; also `--flag=value`;
+// an empty list means none. kUsage names the flag.
 Result<AgentOptions> ParseAgentOptions(const std::vector<std::string>& args);
 
 // "0-3,8" -> {0,1,2,3,8}; "" -> {}.

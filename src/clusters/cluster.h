@@ -29,6 +29,7 @@ struct Capabilities {
   bool placement = false;        // heeds JobSpec::placement: partitions, accounts, words of its own
   bool warning = false;          // heeds JobSpec::warn_seconds
   bool timeout_requeue = false;  // heeds JobSpec::requeue_on_timeout
+  bool stores = false;           // heeds JobSpec::store
   int max_nodes = 1;             // 0: no limit known
   std::optional<Machine> node;   // what one node has, where that is known without asking; for defaults
 };

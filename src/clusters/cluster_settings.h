@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "clusters/job_depot.h"
 #include "model/machine.h"
 
 namespace overcap {
@@ -25,6 +27,13 @@ struct SchedulerSettings {
   bool operator==(const SchedulerSettings&) const = default;
 };
 
+// Of jobs that go through a store (docs/formats/job-store.md).
+struct NodeSettings {
+  std::string folder;   // of jobs on each node, as written; "": in /tmp
+  std::string program;  // this program on each node; "": as here
+  int64_t backlog = int64_t{4} << 30;
+};
+
 struct ClusterSettings {
   std::string name;
   std::string driver;
@@ -33,6 +42,8 @@ struct ClusterSettings {
   std::function<Machine(bool fresh)> machine;  // what this machine has to give; `fresh`: look again
   SchedulerSettings scheduler = {};
   int64_t grace_seconds = 10;  // between TERM and KILL
+  NodeSettings node = {};
+  std::shared_ptr<JobDepot> depot = nullptr;  // nullptr: no job has a store
 };
 
 }  // namespace overcap

@@ -59,6 +59,7 @@ std::string PlanText(const JobSpec& spec) {
   AddLine(&text, "workdir", spec.workdir);
   AddLine(&text, "snapshot", spec.snapshot);
   AddLine(&text, "environment", spec.environment);
+  AddLine(&text, "store", spec.store.at);
   AddLine(&text, "--env", Join(spec.env_names, " "));
   AddLine(&text, "after", AfterText(spec.after));
   AddLine(&text, "replaces", spec.replaces);

@@ -28,6 +28,7 @@ bool Exists(const std::string& path) {
 bool AgentRuns(const AgentReport& report, const JobRecord& record) {
   if (IsFinal(record.state) || report.end || !report.claim) return false;
   const Claim& claim = *report.claim;
+  if (!record.spec.store.empty() && claim.boot_id != BootId()) return true;  // on another machine
   return IsAlive({static_cast<pid_t>(claim.pid), static_cast<uint64_t>(claim.start_ticks), claim.boot_id});
 }
 

@@ -53,6 +53,9 @@ struct ClusterConfig {
   SchedulerSettings scheduler;
   std::string mounts_at;  // the nodes' own folder for mounts, as written; "": /tmp
   MountEntries mounts;    // clusters.<name>.mounts: of its jobs
+  // Jobs through a store (docs/formats/job-store.md), as written; "": the nodes see the folder.
+  std::string store, node_folder, node_program;
+  int64_t backlog_bytes = int64_t{4} << 30;
   JobDefaults defaults;  // those that Config::settings names count, over Config::defaults
   bool implied = false;  // no file names it: its scheduler's programs are at hand
   bool operator==(const ClusterConfig&) const = default;

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "control/stored/stored_job.h"
+#include "control/stores/job_stores.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
@@ -16,10 +19,11 @@ namespace fs = std::filesystem;
 // A submit stores its code before there is a job that needs it: what was used so lately stays.
 constexpr int64_t kMinAgeUs = 3600LL * 1'000'000;
 
-Result<std::vector<EndedJob>> EndedJobs(Cluster& cluster) {
+Result<std::vector<EndedJob>> EndedJobs(Cluster& cluster, std::map<std::string, JobStore>* stores) {
   OC_TRY(records, cluster.List({.own = true, .all = true}));
   std::vector<EndedJob> ended;
   for (const JobRecord& record : records) {
+    if (!record.spec.store.empty()) stores->emplace(JobStoreToJson(record.spec.store), record.spec.store);
     if (IsFinal(record.state)) ended.push_back({record.spec.id, record.ended_us, FolderBytes(record.dir)});
   }
   return ended;
@@ -57,7 +61,52 @@ Result<CollectReport> CollectStore(Cluster& cluster, const std::string& store_fo
   return store.Collect(trees, blobs, kMinAgeUs);
 }
 
+// What no spec in the store names goes, whoever has submitted the jobs.
+Result<CollectReport> CollectJobStore(const JobStore& at, const std::string& root, const Clock& clock) {
+  OC_TRY(jobs, OpenJobStore(at, "", Variables::OfThisProcess()));
+  std::vector<std::string> trees, blobs;
+  OC_TRY(objects, jobs->ListAll("jobs/"));
+  for (const StoredObjectInfo& object : objects) {
+    const std::vector<std::string> parts = Split(object.key, '/');
+    if (parts.size() != 3 || parts[2] != "spec.json") continue;
+    auto text = jobs->Get(object.key);
+    if (!text && text.error().code == ErrorCode::kNotFound) continue;
+    if (!text) return Fail(std::move(text).error());
+    OC_TRY(spec, SpecFromJson(*text));
+    if (!spec.snapshot.empty()) trees.push_back(spec.snapshot);
+    if (!spec.environment.empty()) blobs.push_back(spec.environment);
+  }
+  OC_TRY(store, OpenCodeStoreOf(at, root, clock));
+  return store.Collect(trees, blobs, kMinAgeUs);
+}
+
+std::vector<StoreCollected> CollectJobStores(const std::map<std::string, JobStore>& stores,
+                                             const std::string& root, const Clock& clock) {
+  std::vector<StoreCollected> all;
+  for (const auto& [text, at] : stores) {
+    auto collected = CollectJobStore(at, root, clock);
+    all.push_back({at.at, collected.value_or(CollectReport{}), collected ? "" : collected.error().message});
+  }
+  return all;
+}
+
 }  // namespace
+
+Result<void> RemoveJobs(Cluster& cluster, const std::vector<std::string>& ids) {
+  if (ids.empty()) return {};
+  OC_TRY(records, cluster.Query(ids));
+  OC_TRY_VOID(cluster.Remove(ids));
+  for (const JobRecord& record : records) {
+    if (record.spec.store.empty()) continue;
+    const auto removed = RemoveStoredJob(record.spec.store, record.spec.id);
+    if (removed) continue;
+    return Fail(removed.error().code,
+                StrCat("job '", record.spec.id, "' is removed, its logs in '", record.spec.store.at,
+                       "' are not: ", removed.error().message),
+                StrCat("overcap store rm -r ", record.spec.store.at, "/jobs/", record.spec.id));
+  }
+  return {};
+}
 
 std::vector<EndedJob> ChooseJobs(std::vector<EndedJob> ended, const GcRequest& request, int64_t now_us) {
   std::sort(ended.begin(), ended.end(),
@@ -77,7 +126,8 @@ std::vector<EndedJob> ChooseJobs(std::vector<EndedJob> ended, const GcRequest& r
 
 Result<GcReport> CollectGarbage(Cluster& cluster, const std::string& store_folder, const GcRequest& request,
                                 const Clock& clock) {
-  OC_TRY(ended, EndedJobs(cluster));
+  std::map<std::string, JobStore> stores;
+  OC_TRY(ended, EndedJobs(cluster, &stores));
   GcReport report;
   report.jobs = ChooseJobs(std::move(ended), request, clock.WallUs());
   std::vector<std::string> ids;
@@ -86,9 +136,10 @@ Result<GcReport> CollectGarbage(Cluster& cluster, const std::string& store_folde
     ids.push_back(job.id);
   }
   if (request.dry_run) return report;
-  if (!ids.empty()) OC_TRY_VOID(cluster.Remove(ids));
+  OC_TRY_VOID(RemoveJobs(cluster, ids));
   OC_TRY(store, CollectStore(cluster, store_folder, request.jobs_folder, clock));
   report.store = std::move(store);
+  report.job_stores = CollectJobStores(stores, store_folder.substr(0, store_folder.rfind('/')), clock);
   return report;
 }
 

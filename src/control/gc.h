@@ -29,10 +29,18 @@ struct EndedJob {
   int64_t bytes = 0;  // of its folder
 };
 
+// What was removed of a job store's code.
+struct StoreCollected {
+  std::string at;
+  CollectReport report;
+  std::string skipped;  // why it was left as it is; "": it was not
+};
+
 struct GcReport {
   std::vector<EndedJob> jobs;  // that were removed, or would be
   int64_t job_bytes = 0;
   CollectReport store;  // empty in a dry run
+  std::vector<StoreCollected> job_stores = {};
 };
 
 // Which of the ended jobs go. Pure.
@@ -40,6 +48,10 @@ std::vector<EndedJob> ChooseJobs(std::vector<EndedJob> ended, const GcRequest& r
 
 Result<GcReport> CollectGarbage(Cluster& cluster, const std::string& store_folder, const GcRequest& request,
                                 const Clock& clock);
+
+// Forgets ended jobs, also in their stores. kUnavailable when a store could not be reached: then the job is
+// gone, and the error says what is left.
+Result<void> RemoveJobs(Cluster& cluster, const std::vector<std::string>& ids);
 
 // Bytes of the files in a folder, those that it shares with the store (hard links) left out.
 int64_t FolderBytes(const std::string& folder);

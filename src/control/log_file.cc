@@ -29,14 +29,20 @@ Result<std::string> ReadAt(const Fd& fd, int64_t offset, size_t limit, const std
 
 Result<bool> LogReader::Open() {
   if (fd_) return true;
+  if (segments_ && looked_) return false;  // begun in one place, it goes on there
+  looked_ = true;
   fd_ = Fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  struct stat info {};
+  // An empty file in its place says only that there is one.
+  if (fd_ && segments_ && fstat(fd_.Get(), &info) == 0 && info.st_size == 0) fd_.Reset();
   if (fd_) return true;
-  if (errno == ENOENT) return false;
+  if (errno == ENOENT || segments_) return false;
   return Fail(ErrnoError(errno, StrCat("cannot open log '", path_, "'")));
 }
 
 Result<void> LogReader::SeekToTail(int64_t lines, int64_t max_bytes) {
   OC_TRY(there, Open());
+  if (!there && segments_) return segments_->SeekToTail(lines, max_bytes);
   struct stat info {};
   if (!there || fstat(fd_.Get(), &info) != 0) return {};
   const int64_t size = info.st_size;
@@ -59,6 +65,7 @@ Result<void> LogReader::SeekToTail(int64_t lines, int64_t max_bytes) {
 
 Result<std::string> LogReader::Read(size_t limit) {
   OC_TRY(there, Open());
+  if (!there && segments_) return segments_->Read(limit);
   if (!there) return std::string();
   OC_TRY(bytes, ReadAt(fd_, offset_, limit, path_));
   offset_ += static_cast<int64_t>(bytes.size());
@@ -66,7 +73,10 @@ Result<std::string> LogReader::Read(size_t limit) {
 }
 
 std::string TailText(const std::string& path, int64_t lines, int64_t max_bytes) {
-  LogReader reader(path);
+  return TailText(LogReader(path), lines, max_bytes);
+}
+
+std::string TailText(LogReader reader, int64_t lines, int64_t max_bytes) {
   if (!reader.SeekToTail(lines, max_bytes)) return {};
   return reader.Read(static_cast<size_t>(max_bytes)).value_or("");
 }

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "stores/stored_log_reader.h"
 #include "sys/fd.h"
 
 namespace overcap {
@@ -14,6 +17,11 @@ class LogReader {
  public:
   // A file that is not there yet reads as empty until it is.
   explicit LogReader(std::string path) : path_(std::move(path)) {}
+  // Of a file that may be here, or in a store under that key; nullptr: it is here.
+  LogReader(std::string path, std::shared_ptr<const Store> store, const std::string& key)
+      : path_(std::move(path)), store_(std::move(store)) {
+    if (store_ != nullptr) segments_.emplace(*store_, key);
+  }
 
   // Goes to the last `lines` lines, or `max_bytes` bytes if those are fewer; reads only the end of the file.
   // A last line without a newline counts.
@@ -23,16 +31,21 @@ class LogReader {
 
   const std::string& path() const { return path_; }
   int64_t offset() const { return offset_; }
+  bool remote() const { return segments_.has_value() && !fd_; }
 
  private:
-  Result<bool> Open();  // whether there is a file
+  Result<bool> Open();  // whether there is a file here
 
   std::string path_;
   Fd fd_;
   int64_t offset_ = 0;
+  std::shared_ptr<const Store> store_;
+  std::optional<StoredLogReader> segments_;  // of a log that is in a store
+  bool looked_ = false;                      // whether it is here
 };
 
 // The last lines of a log, for people; "" when there is none.
 std::string TailText(const std::string& path, int64_t lines, int64_t max_bytes);
+std::string TailText(LogReader reader, int64_t lines, int64_t max_bytes);
 
 }  // namespace overcap

@@ -12,19 +12,22 @@
 #include "control/log_file.h"
 #include "control/node_logs.h"
 #include "control/others_job.h"
+#include "control/stored/stored_job.h"
 
 namespace overcap {
 namespace {
 
 constexpr size_t kChunk = 256 << 10;
 constexpr int64_t kLongestPauseMs = 50;
+constexpr int64_t kStorePauseMs = 500;  // where each look is a request
 constexpr int64_t kNoLimit = INT64_MAX;
 
 // One log on its way to the sink: as it is, or in whole lines with the rank in front.
 class LogStream {
  public:
-  LogStream(const LogFile& log, bool prefixed)
-      : reader_(log.path), prefix_(prefixed ? StrCat("[", log.rank, "] ") : "") {}
+  LogStream(LogReader reader, int rank, bool prefixed)
+      : reader_(std::move(reader)), prefix_(prefixed ? StrCat("[", rank, "] ") : "") {}
+  bool remote() const { return reader_.remote(); }
 
   Result<void> SeekToTail(int64_t lines) { return reader_.SeekToTail(lines, kNoLimit); }
 
@@ -73,7 +76,8 @@ Result<std::deque<LogStream>> OpenStreams(const JobRecord& record, const LogRequ
   const bool prefixed = logs.size() > 1;
   std::deque<LogStream> streams;
   for (const LogFile& log : logs) {
-    streams.emplace_back(log, prefixed);
+    OC_TRY(reader, OpenLog(record, log));
+    streams.emplace_back(std::move(reader), log.rank, prefixed);
     if (request.tail >= 0) OC_TRY_VOID(streams.back().SeekToTail(request.tail));
   }
   return streams;
@@ -136,6 +140,7 @@ bool IsUnknownTask(const JobRecord& record, const LogRequest& request) {
 // None when that try of the task has not begun.
 std::vector<LogFile> TaskLogs(const JobRecord& record, const LogRequest& request) {
   const int task = request.task >= 0 ? request.task : DefaultTask(record);
+  BringTries(record, task);
   const int last = LastTry(record, task);
   LogFile log{request.attempt > 0 ? request.attempt : last, 0, task, ""};
   std::vector<LogFile> logs;
@@ -149,6 +154,7 @@ std::vector<LogFile> TaskLogs(const JobRecord& record, const LogRequest& request
 
 // The attempt to show now, of a task of an array its try; 0: none is there yet.
 int AttemptNow(const JobRecord& record, const LogRequest& request) {
+  if (!record.spec.array.empty()) BringTries(record, request.task);
   const int last = record.spec.array.empty() ? record.attempt : LastTry(record, request.task);
   if (request.attempt == 0) return last;
   return last >= request.attempt ? request.attempt : 0;
@@ -158,6 +164,11 @@ int AttemptNow(const JobRecord& record, const LogRequest& request) {
 
 void SleepFor(int64_t milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+Result<LogReader> OpenLog(const JobRecord& record, const LogFile& log) {
+  OC_TRY(store, LogStoreOf(record));
+  return LogReader(log.path, store, store == nullptr ? "" : StoredKeyOf(record, log.path));
 }
 
 Result<std::vector<LogFile>> SelectLogs(const JobRecord& record, const LogRequest& request) {
@@ -215,7 +226,9 @@ Result<JobRecord> FollowLogs(Cluster& cluster, const std::string& id, const LogR
       continue;
     }
     pause_ms = any ? 1 : std::min(kLongestPauseMs, pause_ms * 2);
-    pause(pause_ms);
+    const bool remote =
+        std::any_of(streams.begin(), streams.end(), [](const LogStream& stream) { return stream.remote(); });
+    pause(remote ? kStorePauseMs : pause_ms);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "clusters/cluster.h"
+#include "control/log_file.h"
 
 namespace overcap {
 
@@ -25,6 +26,9 @@ using LogSink = std::function<void(std::string_view bytes)>;
 
 // The job's own log files that the request means, by rank. kNotFound says what there is instead.
 Result<std::vector<LogFile>> SelectLogs(const JobRecord& record, const LogRequest& request);
+
+// The log where it is: in the job's folder, or in its store.
+Result<LogReader> OpenLog(const JobRecord& record, const LogFile& log);
 
 // What is in the logs now.
 Result<void> PrintLogs(const JobRecord& record, const LogRequest& request, const LogSink& sink);

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "clusters/all_clusters.h"
 #include "control/expand_folder.h"
+#include "control/stored/job_depot.h"
 #include "control/this_machine.h"
 
 namespace overcap {
@@ -64,6 +65,9 @@ Result<std::shared_ptr<Cluster>> OpenCluster(const std::string& name, const Conf
   settings.machine = [declared, own_root](bool fresh) { return ThisMachine(declared, own_root, fresh); };
   settings.scheduler = std::move(scheduler);
   settings.grace_seconds = config.jobs.grace_seconds;
+  OC_TRY(program, FolderOf(name, "node_program", declared.node_program, config));
+  settings.node = {declared.node_folder, std::move(program), declared.backlog_bytes};
+  settings.depot = MakeJobDepot();
   OC_TRY(cluster, MakeCluster(settings));
   return std::shared_ptr<Cluster>(std::move(cluster));
 }

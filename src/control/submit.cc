@@ -8,6 +8,8 @@
 #include "base/units.h"
 #include "clusters/cluster_view.h"
 #include "control/mounts/mounts_of_job.h"
+#include "control/stored/stored_job.h"
+#include "control/stores/job_stores.h"
 #include "control/submitter_environment.h"
 #include "model/job_id.h"
 #include "snapshot/code_tree.h"
@@ -48,6 +50,7 @@ JobSpec SpecOf(const JobRequest& request, const JobDefaults& defaults, const Sub
       MakeJobId(request.user, spec.submitted_us / 1'000'000, static_cast<uint32_t>(tools.random.Next()));
   spec.user = request.user;
   spec.cluster = tools.cluster.Name();
+  spec.store = tools.via;
   spec.name = request.name;
   spec.command = request.command;
   spec.placement = request.placement;
@@ -85,6 +88,7 @@ Result<void> CheckCapabilities(const JobSpec& spec, const Capabilities& can, con
   if (!spec.array.empty() && !can.array) return cannot("run arrays");
   if (!spec.after.empty() && !can.dependencies) return cannot("start jobs after others");
   if (spec.warn_seconds > 0 && !can.warning) return cannot("warn jobs before their time limit");
+  if (!spec.store.empty() && !can.stores) return cannot("run jobs through a store");
   if (spec.requeue_on_timeout && !can.timeout_requeue) return cannot("requeue jobs at their time limit");
   if (can.placement || spec.placement == Placement{}) return {};
   return Fail(ErrorCode::kUsage,
@@ -225,8 +229,13 @@ std::vector<std::string> Notes(const Draft& draft, std::vector<std::string> note
   return notes;
 }
 
+std::string RootOf(const std::string& store) {
+  return store.substr(0, store.rfind('/'));
+}
+
 // The first place that is written to: when that fails the user may have named it wrongly.
-Result<SnapshotStore> OpenCodeStore(const std::string& folder, const Clock& clock) {
+Result<SnapshotStore> OpenCodeStore(const std::string& folder, const JobStore& via, const Clock& clock) {
+  if (!via.empty()) return OpenCodeStoreOf(via, RootOf(folder), clock);
   auto store = SnapshotStore::Open(folder, {.clock = &clock});
   if (!store && store.error().hint.empty()) store.error().hint = kRootHint;
   return store;
@@ -258,20 +267,23 @@ std::vector<std::string> AdviceFor(Cluster& cluster, const JobSpec& spec) {
 
 Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& tools) {
   OC_TRY(draft, MakeDraft(request, tools));
-  OC_TRY(store, OpenCodeStore(tools.store, tools.clock));
+  OC_TRY(store, OpenCodeStore(tools.store, tools.via, tools.clock));
   PreparedJob prepared;
   if (draft.workdir.inside) {
-    OC_TRY(capture, Capture(store, request.folder, {.progress = tools.progress, .root = {}}));
+    OC_TRY(capture,
+           Capture(store, request.folder, {.progress = tools.progress, .root = RootOf(tools.store)}));
     OC_TRY_VOID(CheckCaptured(draft, store, capture.tree_id));
     OC_TRY_VOID(CheckMountPlaces(draft, store, capture.tree_id));
     draft.spec.snapshot = capture.tree_id;
     draft.spec.workdir = draft.workdir.inner;
     prepared.capture = std::move(capture);
   }
+  if (!tools.via.empty()) draft.variables = WithoutStoreKeys(draft.variables, request.env);
   OC_TRY(environment, store.PutBlob(EnvironmentBlob(draft.variables)));
   draft.spec.environment = std::move(environment);
   OC_TRY(plan, tools.cluster.Plan(draft.spec));
   prepared.plan = std::move(plan);
+  if (tools.submit_follows) OC_TRY_VOID(PutStoredSpec(prepared.plan.spec));
   prepared.notes = Notes(draft, request.notes);
   prepared.notes.insert(prepared.notes.end(), prepared.plan.notes.begin(), prepared.plan.notes.end());
   return prepared;
@@ -280,7 +292,7 @@ Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& too
 Result<CaptureReport> CaptureFolder(const std::string& folder, const std::string& store_folder,
                                     const Clock& clock,
                                     const std::function<void(int64_t files, int64_t bytes)>& progress) {
-  OC_TRY(store, OpenCodeStore(store_folder, clock));
+  OC_TRY(store, OpenCodeStore(store_folder, {}, clock));
   return Capture(store, folder, {.progress = progress, .root = {}});
 }
 

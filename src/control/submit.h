@@ -26,6 +26,7 @@ struct SubmitTools {
   std::string store;                                                // the folder of the snapshot store
   std::function<void(int64_t files, int64_t bytes)> progress = {};  // of the capture; may be empty
   bool submit_follows = false;                                      // the cluster may begin what takes time
+  JobStore via = {};                                                // the job's store; none: `store`
 };
 
 struct PreparedJob {

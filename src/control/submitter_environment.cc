@@ -29,6 +29,10 @@ constexpr std::array<std::string_view, 46> kStay = {
 // Say where Overcap itself looks: a job that submits jobs means the same place.
 constexpr std::array<std::string_view, 2> kGo = {"OVERCAP_HOME", "OVERCAP_CONFIG"};
 
+constexpr std::array<std::string_view, 6> kStoreKeys = {
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",   "AWS_SESSION_TOKEN",
+    "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_CONNECTION_STRING"};
+
 bool Matches(std::string_view pattern, std::string_view name) {
   if (!pattern.ends_with('*')) return pattern == name;
   return name.starts_with(pattern.substr(0, pattern.size() - 1));
@@ -65,6 +69,19 @@ Result<std::vector<std::string>> SubmitterEnvironment(const std::vector<std::str
   }
   std::vector<std::string> variables;
   for (const auto& [name, variable] : by_name) variables.push_back(*variable);
+  return variables;
+}
+
+std::vector<std::string> WithoutStoreKeys(std::vector<std::string> variables,
+                                          const std::vector<std::string>& given) {
+  const auto names = [](const std::vector<std::string>& entries, std::string_view name) {
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const std::string& entry) { return NameOf(entry) == name; });
+  };
+  std::erase_if(variables, [&](const std::string& entry) {
+    const std::string_view name = NameOf(entry);
+    return std::find(kStoreKeys.begin(), kStoreKeys.end(), name) != kStoreKeys.end() && !names(given, name);
+  });
   return variables;
 }
 

@@ -18,6 +18,10 @@ Result<std::vector<std::string>> SubmitterEnvironment(const std::vector<std::str
 // Whether a variable of that name stays with the submitter.
 bool StaysWithSubmitter(std::string_view name);
 
+// Without the keys of stores that were not `given`: whoever may read the job's store could read them there.
+std::vector<std::string> WithoutStoreKeys(std::vector<std::string> variables,
+                                          const std::vector<std::string>& given);
+
 // The blob that is stored: NUL-separated (docs/formats/job-folder.md).
 std::string EnvironmentBlob(const std::vector<std::string>& variables);
 

@@ -328,7 +328,8 @@ void Engine::StartAgent(const StartEffect& effect) {
                    ClaimFile(*job, effect.attempt, effect.slot),
                    slot->nodes};
   const AgentToken token{effect.key, effect.attempt, effect.slot};
-  const std::string start_spare = job->spec.snapshot;  // AgentEnded() may end the job
+  const std::string start_spare =
+      job->spec.store.empty() ? job->spec.snapshot : "";  // AgentEnded() may end the job
   job->spec_written = job->spec_written || WriteSpec(job->spec);
   const bool ready =
       job->spec_written && files_.MakeFolders(StrCat(start.job_dir, "/attempt-", start.attempt));

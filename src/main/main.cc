@@ -4,16 +4,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <string>
 #include <unistd.h>
-#include <vector>
 
 #include "agent/agent_command.h"
-#include "base/text.h"
 #include "cli/all_commands.h"
 #include "cli/cli.h"
 #include "control/hidden_commands.h"
 #include "control/open_cluster.h"
+#include "control/stores/job_stores.h"
 #include "launch/local/node.h"
 #include "main/daemon_commands.h"
 #include "sys/own_program.h"
@@ -32,6 +30,10 @@ int Finish(const Result<int>& status, cli::Output& out) {
   if (status) return *status;
   out.PrintError(status.error());
   return ExitStatus(status.error().code);
+}
+
+int RunAgentHere(const std::vector<std::string>& words, cli::Output& out) {
+  return Finish(RunAgentCommand(words, {OpenJobStoreHere, ExpandFolderHere}), out);
 }
 
 int RunCli(const std::vector<std::string>& words, cli::Output& out) {
@@ -62,15 +64,14 @@ int RunCli(const std::vector<std::string>& words, cli::Output& out) {
 }  // namespace overcap
 
 int main(int argc, char** argv) {
-  if (argc == 2 &&
-      std::strcmp(argv[1], "--version") == 0) {  // before anything else is built: it is often asked
+  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {  // first: it is often asked
     constexpr std::string_view kText = "overcap " OVERCAP_VERSION "\n";
     return write(STDOUT_FILENO, kText.data(), kText.size()) == static_cast<ssize_t>(kText.size()) ? 0 : 1;
   }
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   overcap::cli::Output out(stdout, stderr, overcap::cli::DetectTerminal());
   if (const auto hidden = overcap::FindHiddenCommand(words)) return overcap::Finish(hidden(words), out);
-  if (!words.empty() && words[0] == "agent") return overcap::Finish(overcap::RunAgentCommand(words), out);
+  if (!words.empty() && words[0] == "agent") return overcap::RunAgentHere(words, out);
   if (words == std::vector<std::string>{"launch-node"}) return overcap::Finish(overcap::RunLaunchNode(), out);
   return overcap::RunCli(words, out);
 }

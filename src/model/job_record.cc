@@ -128,6 +128,7 @@ void WriteLinks(JsonWriter* out, const JobRecord& record) {
   for (const Dependency& dependency : record.spec.after) WriteBytes(out, dependency.job_id);
   out->EndArray();
   TextOrNull(out, "resubmit_of", record.spec.resubmit_of);
+  if (!record.spec.store.empty()) WriteJobStore(&out->Key("store"), record.spec.store);
 }
 
 void ReadTime(FieldReader* reader, std::string_view key, int64_t* unix_us) {
@@ -176,6 +177,10 @@ void ReadSpec(FieldReader* reader, JobSpec* spec) {
   reader->Read("resubmit_of", &spec->resubmit_of);
   reader->Read("priority", &spec->priority);
   ReadTime(reader, "submitted", &spec->submitted_us);
+  if (const Json* store = reader->Object("store")) {
+    auto read = JobStoreFromJson(store->dump(-1, ' ', false, Json::error_handler_t::replace));
+    if (read) spec->store = *std::move(read);
+  }
   std::vector<std::string> after;
   reader->Read("after", &after);
   for (std::string& id : after) spec->after.push_back({std::move(id), false});

@@ -335,6 +335,7 @@ std::string SpecToJson(const JobSpec& spec) {
   WriteUnless(&out, "source", spec.source, standard.source);
   WriteUnless(&out, "snapshot", spec.snapshot, standard.snapshot);
   WriteUnless(&out, "environment", spec.environment, standard.environment);
+  if (!spec.store.empty()) WriteJobStore(&out.Key("store"), spec.store);
   WriteStrings(&out, "env_names", spec.env_names);
   if (!spec.mounts.empty()) {
     out.Key("mounts");
@@ -375,6 +376,11 @@ Result<JobSpec> SpecFromJson(std::string_view json) {
       spec.owner = *std::move(read);
     else
       reader.Take(Fail(std::move(read).error()));
+  }
+  if (const Json* store = reader.Object("store")) {
+    auto read = JobStoreFromJson(store->dump(-1, ' ', false, Json::error_handler_t::replace));
+    reader.Take(read ? Result<void>() : Result<void>(Fail(read.error())));
+    if (read) spec.store = *std::move(read);
   }
   ReadSweep(&reader, &spec.sweep);
   ReadAfter(&reader, &spec.after);

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "model/job_owner.h"
+#include "model/job_store.h"
 #include "model/mount_spec.h"
 
 namespace overcap {
@@ -97,6 +98,7 @@ struct JobSpec {
   std::string source;            // the folder that was captured, as the user sees it
   std::string snapshot;     // SHA-256 (hex) of the code's tree; empty: no code captured, workdir is absolute
   std::string environment;  // SHA-256 of the private blob with the submitter's variables
+  JobStore store;           // where code, environment and logs are; none: a folder that all nodes see
   std::vector<std::string> env_names;  // names (never values) given with --env
   std::vector<MountSpec> mounts;       // stores in the job's folder
   std::string mounts_at;               // the node's own folder for them, as written; "": /tmp

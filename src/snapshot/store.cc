@@ -138,9 +138,15 @@ void SnapshotStore::TouchTree(const Digest& tree) const {
   Touch(CodeKey(tree));
 }
 
-// By the file itself: putting the object again would cost a disk's sync each time.
+// By the file itself: putting the object again would cost a disk's sync each time. Elsewhere that is the only
+// way.
 void SnapshotStore::Touch(const std::string& key) const {
+  if (options_.objects != nullptr && !options_.objects->KeepsTimes()) {
+    if (const auto bytes = options_.objects->Get(key)) (void)options_.objects->Put(key, *bytes);
+    return;
+  }
   const int64_t now = NowUs();
+  if (options_.objects != nullptr) return (void)options_.objects->SetModified(key, now);
   const timespec time{now / 1'000'000, now % 1'000'000 * 1000};
   const timespec times[2] = {time, time};
   (void)utimensat(AT_FDCWD, StrCat(folder_, "/", key).c_str(), times, AT_SYMLINK_NOFOLLOW);

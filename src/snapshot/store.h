@@ -22,7 +22,7 @@ namespace overcap {
 struct StoreOptions {
   const Clock* clock = nullptr;      // of ages and captures; nullptr: the machine's own
   int64_t lock_timeout_ms = 30'000;  // how long to wait for a garbage collection, or it for captures
-  // For tests: the objects of the folder as this one gives them.
+  // Where the repository is; nullptr: in the folder, which otherwise keeps only what is of this machine.
   std::shared_ptr<Store> objects = nullptr;
 };
 
@@ -37,7 +37,7 @@ struct CollectReport {
 
 class SnapshotStore {
  public:
-  // `folder` is <root>/store; made with its repository if missing.
+  // `folder` is <root>/store; made with its repository if missing. With objects of its own it must be there.
   static Result<SnapshotStore> Open(const std::string& folder, StoreOptions options = {});
 
   // Stores bytes under their id, durable when it returns. Costs a look when they are there already.

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <mutex>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -179,6 +180,8 @@ Result<Spawned> Clone(Child* child) {
   if (stack == nullptr) return Fail(ErrnoError(ENOMEM, "cannot spawn"));
   sigset_t all, before;
   sigfillset(&all);
+  static std::mutex turn;  // guards the child's stack: threads of one process may start others
+  const std::lock_guard<std::mutex> lock(turn);
   sigprocmask(SIG_SETMASK, &all, &before);
   int pidfd = -1;
   const int flags = CLONE_VM | CLONE_VFORK | SIGCHLD | (child->request->want_pidfd ? CLONE_PIDFD : 0);

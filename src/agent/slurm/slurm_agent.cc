@@ -6,12 +6,14 @@
 
 #include "agent/agent.h"
 #include "agent/attempt_run.h"
+#include "agent/courier/start_courier.h"
 #include "agent/slot_claim.h"
 #include "agent/slurm/slurm_handle.h"
 #include "agent/slurm/slurm_requeue.h"
 #include "agent/slurm/slurm_start.h"
 #include "agent/slurm/slurm_verdict.h"
 #include "agent/slurm/slurm_watch.h"
+#include "base/json_scan.h"
 #include "base/text.h"
 #include "model/agent_report.h"
 #include "sys/own_program.h"
@@ -21,7 +23,9 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000;
-constexpr int64_t kEndedUs = 10 * kSecond;    // for Slurm to end what it was asked to start again
+constexpr int64_t kEndedUs = 10 * kSecond;   // for Slurm to end what it was asked to start again
+constexpr int64_t kBringUs = 150 * kSecond;  // stores try for 90 s
+constexpr int64_t kCancelUs = 3 * kSecond;
 constexpr int64_t kTimeToTry = 10 * kSecond;  // less is not worth another attempt
 
 // For Slurm: 0 only for what succeeded.
@@ -41,13 +45,14 @@ int64_t GraceUs(const AgentOptions& options, const Variables& variables) {
 class SlurmAgent {
  public:
   SlurmAgent(const AgentOptions& options, int64_t grace_us, Variables variables, const Clock& clock,
-             Supervisor* supervisor)
+             Supervisor* supervisor, Courier* courier)
       : options_(options),
         grace_us_(grace_us),
         variables_(std::move(variables)),
         tools_(SlurmToolVariables(variables_)),
         clock_(clock),
-        supervisor_(*supervisor) {}
+        supervisor_(*supervisor),
+        courier_(courier) {}
 
   Result<int> Run() {
     OC_TRY(start, ReadSlurmStart(variables_));
@@ -60,6 +65,8 @@ class SlurmAgent {
                                               " array, Slurm's job ", start_.Name(), " is the contrary"));
     OC_TRY(ours, AgreeOnHandle(options_.job_dir, spec_.cluster, start_.HandleId(), &files_));
     if (!ours) return kAgentNotMine;
+    OC_TRY(agreed, AgreeInStore());
+    if (!agreed) return kAgentNotMine;
     claim_ = OwnClaim();
     claim_.slurm_id = start_.job_id;
     claim_.slurm_restart = start_.restart;
@@ -112,12 +119,46 @@ class SlurmAgent {
     return ComposeLaunch(request);
   }
 
+  // Jobs through a store: the same with agents on other nodes, and what those have done so far.
+  Result<bool> AgreeInStore() {
+    if (courier_ == nullptr) return true;
+    OC_TRY(text, courier_->Create("handle.json", &supervisor_));
+    if (ParseInt(JsonMember(text, "slurm_id")).value_or(0) != start_.HandleId()) return false;
+    std::vector<std::string> names;
+    if (!spec_.array.empty()) {
+      const int position = spec_.array.PositionOf(start_.task);
+      names.push_back(StrCat("attempt-1/task-", start_.task, "."));
+      for (int restart = 0; restart < start_.restart && position >= 0; ++restart)
+        names.push_back(StrCat("attempt-1/agent-", restart * spec_.array.Count() + position, "."));
+    }
+    OC_TRY_VOID(courier_->Bring(names, kBringUs, &supervisor_));
+    return true;
+  }
+
+  // True: the slot is ours everywhere.
+  Result<bool> ClaimInStore() {
+    if (courier_ == nullptr) return true;
+    const AttemptFolder attempt(options_);
+    OC_TRY(text, courier_->Create(NameOf(attempt.Claim()), &supervisor_));
+    OC_TRY(ours, files_.Read(attempt.Claim()));
+    return text == ours;
+  }
+
+  std::string NameOf(const std::string& path) const { return path.substr(options_.job_dir.size() + 1); }
+
   // A job that fails may be tried again where it is.
   Result<int> RunJob() {
     for (int first = 1;; first = options_.attempt + 1) {
       OC_TRY(claimed, ClaimNextAttempt(options_.job_dir, claim_, first));
       if (!claimed) return kAgentNotMine;
       options_.attempt = claimed->number;
+      OC_TRY(ours, ClaimInStore());
+      if (!ours) {  // an agent elsewhere was faster: its claim is what we go behind
+        OC_TRY_VOID(files_.RemoveTree(AttemptFolder(options_).Path()));
+        OC_TRY_VOID(courier_->Bring({}, kBringUs, &supervisor_));
+        --options_.attempt;
+        continue;
+      }
       OC_TRY(status, RunSlot(-1, &claimed->report));
       if (!TryAgain()) return status;
     }
@@ -133,6 +174,8 @@ class SlurmAgent {
     OC_TRY_VOID(files_.MakeFolders(attempt.Path()));
     OC_TRY(report, ClaimSlot(attempt, claim_));
     if (!report) return kAgentNotMine;
+    OC_TRY(ours, ClaimInStore());
+    if (!ours) return kAgentNotMine;
     return RunSlot(start_.task, &*report);
   }
 
@@ -141,6 +184,7 @@ class SlurmAgent {
     part.variables = VariablesOfSlurm(variables_);
     part.task = task;
     part.watch = &*watch_;
+    part.courier = courier_;
     part.judge = [this](const Ending& ranks) { return Judge(ranks); };
     watch_->Begin(&supervisor_, OnNodes(), report);
     part.others = others_;
@@ -151,6 +195,8 @@ class SlurmAgent {
 
   Ending Judge(const Ending& ranks) {
     stopped_ = ranks.state == JobState::kCancelled;
+    // Somebody may have written down why.
+    if (stopped_ && courier_ != nullptr) (void)courier_->BringCancel(kCancelUs);
     verdict_ = JudgeEnd(spec_, watch_->Collect(ranks));
     return verdict_->ending;
   }
@@ -160,17 +206,22 @@ class SlurmAgent {
     const int64_t begin_us = clock_.MonotonicUs();
     verdict_.reset();
     report->Write(ClaimedLine(clock_.WallUs(), claim_));
+    if (courier_ != nullptr) courier_->Track({NameOf(attempt.Report())});
     ClusterPart part = PartOf(task, report);
     const Ending ended =
         IsCancelled() ? Ending{JobState::kCancelled, -1, 0, -1, ""}
                       : AttemptRun(options_, attempt, clock_, std::move(part), &supervisor_, report).Run();
     if (!verdict_) Judge(ended);  // of an array that could not begin its task, too
     CheckTooSoon(clock_.MonotonicUs() - begin_us, report);
+    if (courier_ != nullptr)
+      DrainCourier(courier_, stopped_ || watch_->told() ? kStopSeconds : kDrainSeconds, clock_.WallUs(),
+                   report, &verdict_->ending);
     if (!verdict_->requeue.empty()) report->Queue(RequeueLine(clock_.WallUs(), verdict_->requeue));
     report->Write(EndLine(clock_.WallUs(), verdict_->ending));
     report->Sync();
     if (report->error() != 0)
       return Fail(ErrnoError(report->error(), StrCat("cannot write '", attempt.Report(), "'")));
+    if (courier_ != nullptr) (void)courier_->Drain(kStopSeconds);
     if (verdict_->ask) Requeue(attempt, report);
     return ExitStatusFor(verdict_->ending);
   }
@@ -242,6 +293,7 @@ class SlurmAgent {
   const std::vector<std::string> tools_;
   const Clock& clock_;
   Supervisor& supervisor_;
+  Courier* const courier_;  // nullptr: the job's folder is seen from everywhere
   const int64_t began_us_ = clock_.MonotonicUs();
   PosixFiles files_;
   SlurmStart start_;
@@ -260,9 +312,19 @@ Result<int> RunSlurmAgent(const AgentOptions& options) {
   Variables variables = Variables::OfThisProcess();
   SupervisorTimes times;
   times.grace = GraceUs(options, variables);
+  std::optional<Courier> courier;
+  if (!options.via.empty()) {
+    OC_TRY(started, StartOnNode(options));
+    courier.emplace(std::move(started));
+  }
   OC_TRY(supervisor, Supervisor::Make(clock, times));
   SetDefaultSignals();
-  return SlurmAgent(options, times.grace, std::move(variables), clock, supervisor.get()).Run();
+  Courier* const carrier = courier ? &*courier : nullptr;
+  if (carrier != nullptr) OC_TRY_VOID(carrier->Bring({}, kBringUs, supervisor.get()));
+  auto status =
+      SlurmAgent(options, times.grace, std::move(variables), clock, supervisor.get(), carrier).Run();
+  if (carrier != nullptr) (void)carrier->Finish(kDrainSeconds);
+  return status;
 }
 
 }  // namespace overcap

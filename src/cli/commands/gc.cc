@@ -70,6 +70,28 @@ void PrintMounts(Output& out, const MountsSwept& mounts) {
   for (const std::string& line : mounts.unsaved) out.Warn(line);
 }
 
+void WriteJobStores(JsonWriter* json, const GcReport& report) {
+  json->Key("job_stores").BeginArray();
+  for (const StoreCollected& store : report.job_stores) {
+    json->BeginObject().Field("store", store.at).Field("skipped", store.skipped);
+    json->Field("objects", store.report.removed).Field("object_bytes", store.report.removed_bytes);
+    json->Field("kept_bytes", store.report.kept_bytes).EndObject();
+  }
+  json->EndArray();
+}
+
+void PrintJobStores(Output& out, const GcReport& report) {
+  for (const StoreCollected& store : report.job_stores) {
+    if (!store.skipped.empty()) {
+      out.Warn(StrCat("code of jobs in '", ToUtf8(store.at), "' was left as it is: ", store.skipped));
+    } else if (store.report.removed > 0) {
+      out.Line(StrCat("code of jobs in '", ToUtf8(store.at), "': freed ",
+                      FormatBytes(store.report.removed_bytes), ", kept ",
+                      FormatBytes(store.report.kept_bytes)));
+    }
+  }
+}
+
 void PrintJson(Output& out, const GcReport& report, const OldLaunches& launches,
                const Repositories& repositories, const MountsSwept& mounts, bool dry_run) {
   JsonWriter json;
@@ -78,6 +100,7 @@ void PrintJson(Output& out, const GcReport& report, const OldLaunches& launches,
   json.EndArray().Field("job_bytes", report.job_bytes);
   json.Field("launches", launches.ids).Field("launch_bytes", launches.bytes);
   json.Field("objects", report.store.removed).Field("object_bytes", report.store.removed_bytes);
+  WriteJobStores(&json, report);
   WriteRepositories(&json, repositories);
   json.Key("mounts").BeginObject().Field("cleared", mounts.slots).Field("saved", mounts.saved);
   json.Field("unsaved", mounts.unsaved).EndObject();
@@ -121,6 +144,7 @@ Result<int> Run(World& world, const Args& args) {
     PrintJson(world.out(), report, launches, repositories, mounts, request.dry_run);
   } else {
     PrintText(world.out(), report, launches, request.dry_run);
+    PrintJobStores(world.out(), report);
     PrintRepositories(world.out(), repositories, request.dry_run);
     PrintMounts(world.out(), mounts);
   }

@@ -7,7 +7,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/commands/store_words.h"
 #include "control/job_exit_status.h"
+#include "control/stored/stored_jobs.h"
 
 namespace overcap::cli {
 namespace {
@@ -45,6 +47,14 @@ Result<NamedJobs> ResolveJobs(World& world, const std::vector<std::string>& refs
     if (std::find(unique.begin(), unique.end(), id) == unique.end()) unique.push_back(std::move(id));
   }
   return NamedJobs{cluster, std::move(unique)};
+}
+
+Result<NamedJobs> JobsFrom(World& world, const Args& args, std::unique_ptr<Cluster>* stored) {
+  if (!args.Has("--from")) return ResolveJobs(world, args.words());
+  OC_TRY(opened, OpenStoredJobs(StoreBookOf(world), std::string(args.Get("--from")), world.root()));
+  *stored = std::move(opened);
+  OC_TRY(ids, (*stored)->Resolve(args.words()));
+  return NamedJobs{stored->get(), std::move(ids)};
 }
 
 Result<std::vector<JobRecord>> QueryJobs(World& world, const std::vector<std::string>& refs) {

@@ -2,6 +2,7 @@
 // What the commands that take job ids share.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ struct NamedJobs {
   std::vector<std::string> ids;
 };
 Result<NamedJobs> ResolveJobs(World& world, const std::vector<std::string>& refs);
+// The same; with --from LOCATION those of that store, which `stored` then holds.
+Result<NamedJobs> JobsFrom(World& world, const Args& args, std::unique_ptr<Cluster>* stored);
+inline constexpr Flag kFromFlag = {"--from", "", "LOCATION",
+                                   "of a job in that store, without asking its cluster"};
 Result<std::vector<JobRecord>> QueryJobs(World& world, const std::vector<std::string>& refs);
 
 // What `--json` says of jobs: an object when one was named, else an array (docs/formats/api.md).

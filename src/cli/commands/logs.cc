@@ -19,6 +19,7 @@ constexpr Flag kFlags[] = {
     {"--rank", "-r", "RANKS", "0, 0,2 or all; rank 0 by default"},
     {"--attempt", "", "N", "of that attempt (of a task: that try); the last by default"},
     {"--tail", "", "N", "only the last N lines"},
+    kFromFlag,
     {"--task", "", "T", "of that task of an array; the first that failed by default"},
 };
 
@@ -61,7 +62,8 @@ Result<int> PrintPlaces(World& world, const JobRecord& record, const LogRequest&
 
 Result<int> Run(World& world, const Args& args) {
   OC_TRY(request, ReadRequest(args));
-  OC_TRY(jobs, ResolveJobs(world, args.words()));
+  std::unique_ptr<Cluster> stored;
+  OC_TRY(jobs, JobsFrom(world, args, &stored));
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
   JobRecord& record = records.front();
   ChooseTask(world, &record, &request);
@@ -76,7 +78,7 @@ Result<int> Run(World& world, const Args& args) {
 constinit const Command kLogs = {
     .name = "logs",
     .summary = "what a job has written",
-    .usage = "[-f] [--rank R] [--attempt N] [--tail N] [--task T] JOB",
+    .usage = "[-f] [--rank R] [--attempt N] [--tail N] [--task T] [--from LOCATION] JOB",
     .flags = kFlags,
     .min_words = 1,
     .max_words = 1,

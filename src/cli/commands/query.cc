@@ -26,6 +26,7 @@ constexpr size_t kMostEvents = 20;
 
 constexpr Flag kFlags[] = {
     {"--tasks", "", "", "what became of each task of an array"},
+    kFromFlag,
 };
 
 constexpr std::string_view kAliases[] = {"q"};
@@ -76,7 +77,8 @@ void PrintTail(Output& out, const JobRecord& record) {
   const auto logs = SelectLogs(record, request);
   if (!logs) return;
   const LogFile& log = logs->front();
-  const std::string text = TailText(log.path, kTailLines, kTailBytes);
+  auto reader = OpenLog(record, log);
+  const std::string text = reader ? TailText(*std::move(reader), kTailLines, kTailBytes) : "";
   const std::string whose =
       log.task >= 0 ? StrCat("task ", log.task, ", rank ", log.rank) : StrCat("rank ", log.rank);
   if (text.empty()) {
@@ -178,7 +180,9 @@ Result<int> Run(World& world, const Args& args) {
   const bool tasks = args.Has("--tasks");
   if (tasks && args.words().size() > 1)
     return Fail(ErrorCode::kUsage, "--tasks shows the tasks of one job", "name one JOB");
-  OC_TRY(records, QueryJobs(world, args.words()));
+  std::unique_ptr<Cluster> stored;
+  OC_TRY(jobs, JobsFrom(world, args, &stored));
+  OC_TRY(records, jobs.cluster->Query(jobs.ids));
   if (tasks) return PrintTasks(world, records.front());
   AddDetails(world, &records);
   if (world.out().json()) {

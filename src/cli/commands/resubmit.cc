@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/job_words.h"
+#include "control/stored/stored_job.h"
 
 namespace overcap::cli {
 namespace {
@@ -50,6 +51,7 @@ Result<int> Run(World& world, const Args& args) {
   }
   std::vector<JobRecord> submitted;
   for (const SubmitPlan& plan : plans) {
+    OC_TRY_VOID(PutStoredSpec(plan.spec));
     OC_TRY(record, jobs.cluster->Submit(plan));
     if (!out.json()) out.Line(record.spec.id);
     submitted.push_back(std::move(record));

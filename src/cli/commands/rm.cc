@@ -3,13 +3,14 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/job_words.h"
+#include "control/gc.h"
 
 namespace overcap::cli {
 namespace {
 
 Result<int> Run(World& world, const Args& args) {
   OC_TRY(jobs, ResolveJobs(world, args.words()));
-  OC_TRY_VOID(jobs.cluster->Remove(jobs.ids));
+  OC_TRY_VOID(RemoveJobs(*jobs.cluster, jobs.ids));
   if (world.out().json()) {
     world.out().Json(JsonWriter().BeginObject().Field("removed", jobs.ids).EndObject().Text());
     return 0;

@@ -7,8 +7,11 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/follow_job.h"
 #include "cli/commands/job_words.h"
+#include "cli/commands/store_words.h"
 #include "cli/commands/sweep_table.h"
 #include "control/batch_request.h"
+#include "control/stored/stored_job.h"
+#include "control/stores/job_stores.h"
 #include "control/submitter_environment.h"
 #include "control/sweep.h"
 #include "model/node_range.h"
@@ -53,6 +56,8 @@ constexpr Flag kFlags[] = {
     {"--priority", "", "N", "higher ones go first"},
     {"--wait", "", "", "return when it has ended, with its exit status"},
     {"--follow", "-f", "", "show the log of rank 0 until it ends, then like --wait"},
+    {"--store", "", "LOCATION",
+     "code and logs go through this store: s3://bucket/prefix; none for the folder"},
     {"--dry-run", "", "", "print what would be sent, send nothing"},
 };
 
@@ -244,12 +249,23 @@ void SayAdvice(Output& out, const std::vector<std::string>& advice) {
   for (const std::string& line : advice) out.Note(StrCat("advice: ", line));
 }
 
+// The store of --store, else of the cluster; none when neither names one.
+Result<JobStore> JobStoreFor(World& world, const Args& args) {
+  const auto cluster = world.config().clusters.find(world.cluster_name());
+  std::string text = cluster == world.config().clusters.end() ? "" : cluster->second.store;
+  if (args.Has("--store")) text = args.Get("--store") == "none" ? "" : args.Get("--store");
+  if (text.empty()) return JobStore{};
+  return JobStoreOf(StoreBookOf(world), text);
+}
+
 Result<PreparedJob> Prepare(World& world, Cluster& cluster, const Args& args) {
   OC_TRY(request, ReadRequest(world, cluster, args));
   OC_TRY(root, world.ClusterFolder());
   Output& out = world.out();
   SubmitTools tools{cluster, world.config(), world.clock(), world.random(), root + "/store"};
   tools.submit_follows = !args.Has("--dry-run");
+  OC_TRY(via, JobStoreFor(world, args));
+  tools.via = std::move(via);
   tools.progress = [&](int64_t files, int64_t bytes) {
     out.Progress(StrCat("capturing code: ", CountOf(files, "file"), ", ", FormatBytes(bytes)));
   };
@@ -268,7 +284,12 @@ Result<int> Run(World& world, const Args& args) {
     SayAdvice(out, advice);
     return DryRun(out, prepared.plan);
   }
-  OC_TRY(record, cluster->Submit(prepared.plan));
+  auto submitted = cluster->Submit(prepared.plan);
+  if (!submitted) {
+    DropStoredSpec(spec, submitted.error());
+    return Fail(std::move(submitted).error());
+  }
+  const JobRecord record = *std::move(submitted);
   const bool follow = args.Has("--follow"), wait = args.Has("--wait");
   Announce(world, record, spec, follow || wait);
   SayAdvice(out, advice);

@@ -34,7 +34,8 @@ std::vector<std::string> EngineEnvironment() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const bool ours = text.starts_with("OVERCAP_");
-    const bool where = text.starts_with("OVERCAP_HOME=") || text.starts_with("OVERCAP_CONFIG=");
+    const bool where = text.starts_with("OVERCAP_HOME=") || text.starts_with("OVERCAP_CONFIG=") ||
+                       text.starts_with("OVERCAP_SSH=");
     if (!ours || where) env.emplace_back(text);
   }
   return env;

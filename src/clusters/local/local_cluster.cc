@@ -59,6 +59,7 @@ Capabilities LocalCluster::GetCapabilities() const {
           .dependencies = true,
           .local_files = true,
           .placement = options_.system,
+          .stores = !options_.system,
           .max_nodes = 1,
           .node = GetMachine()};
 }

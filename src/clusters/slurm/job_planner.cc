@@ -2,6 +2,7 @@
 #include "clusters/slurm/job_planner.h"
 
 #include <algorithm>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -17,6 +18,30 @@ constexpr int64_t kLead = 60, kShortestLead = 10;
 template <typename T>
 const T& Either(const T& first, const T& second) {
   return first.empty() ? second : first;
+}
+
+// Jobs through a store find all on their node: nothing of here is named.
+std::vector<std::string> AgentWords(const JobSpec& spec, const ClusterSettings& settings,
+                                    const std::string& folder) {
+  const std::string grace = StrCat(settings.grace_seconds);
+  if (spec.store.empty())
+    return {settings.binary,          "agent",   "--job", folder,    "--store",
+            settings.root + "/store", "--under", "slurm", "--grace", grace};
+  const NodeSettings& node = settings.node;
+  return {node.program.empty() ? settings.binary : node.program,
+          "agent",
+          "--id",
+          spec.id,
+          "--via",
+          JobStoreToJson(spec.store),
+          "--node-folder",
+          node.folder.empty() ? StrCat("/tmp/overcap-", geteuid()) : node.folder,
+          "--backlog",
+          StrCat(node.backlog),
+          "--under",
+          "slurm",
+          "--grace",
+          grace};
 }
 
 }  // namespace
@@ -98,9 +123,7 @@ Result<SbatchPlan> JobPlanner::Plan(const JobSpec& spec, std::vector<SlurmDepend
   SbatchRequest request;
   request.spec = spec;
   request.folder = context_->JobFolder(spec.id);
-  request.agent = {
-      settings.binary,          "agent",   "--job", request.folder, "--store",
-      settings.root + "/store", "--under", "slurm", "--grace",      StrCat(settings.grace_seconds)};
+  request.agent = AgentWords(spec, settings, request.folder);
   request.after = std::move(after);
   return PlanSbatch(request, Settings(spec));
 }

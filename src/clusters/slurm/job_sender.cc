@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/json_scan.h"
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "clusters/slurm/tool_variables.h"
 #include "sys/posix_files.h"
@@ -96,13 +98,26 @@ Result<SlurmHandle> JobSender::SendNew(const JobSpec& spec, const SbatchPlan& pl
 }
 
 Result<SlurmHandle> JobSender::Keep(int64_t slurm_id, SlurmJobFolder* folder) {
-  const SlurmHandle ours{context_->settings().name, slurm_id, "submit", context_->clock().WallUs()};
+  SlurmHandle ours{context_->settings().name, slurm_id, "submit", context_->clock().WallUs()};
+  ours.slurm_id = AgreeInStore(slurm_id, *folder);
   auto handle = folder->WriteHandle(ours);
   // Slurm has it: the agent or a later look will write it down.
   if (!handle) return Fail(ErrorCode::kUnavailable, handle.error().message, handle.error().hint);
   // Somebody else has sent it too, and was first: theirs runs.
   if (handle->slurm_id != slurm_id) (void)context_->Call({"scancel", StrCat(slurm_id)}, kAccountTime);
   return handle;
+}
+
+// Which of Slurm's jobs it is: of a job through a store the one that its store names, if another was first.
+// When the store does not answer the agent will settle it.
+int64_t JobSender::AgreeInStore(int64_t slurm_id, const SlurmJobFolder& folder) const {
+  const auto spec = folder.Spec();
+  if (!spec || spec->store.empty() || !context_->settings().depot) return slurm_id;
+  JsonWriter text;
+  text.BeginObject().Field("driver", "slurm").Field("cluster", context_->settings().name);
+  text.Field("slurm_id", slurm_id).Field("made_by", "submit").EndObject();
+  const auto there = context_->settings().depot->Create(*spec, "handle.json", text.Text() + "\n");
+  return there ? ParseInt(JsonMember(*there, "slurm_id")).value_or(slurm_id) : slurm_id;
 }
 
 Result<SlurmHandle> JobSender::AfterFailure(const JobSpec& spec, const ToolFailure& failure,

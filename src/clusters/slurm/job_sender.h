@@ -36,6 +36,7 @@ class JobSender {
   Result<std::optional<SlurmHandle>> Find(const JobSpec& spec, SlurmJobFolder* folder);
   Result<std::optional<int64_t>> FindInAccounts(const JobSpec& spec);
   Result<SlurmHandle> Keep(int64_t slurm_id, SlurmJobFolder* folder);
+  int64_t AgreeInStore(int64_t slurm_id, const SlurmJobFolder& folder) const;
   void Discard(SlurmJobFolder* folder);
   std::vector<std::string> Environment() const;
   Result<std::unique_ptr<ToolRun>> Start(const SbatchPlan& plan) const;

@@ -199,9 +199,11 @@ Result<SbatchPlan> PlanSbatch(const SbatchRequest& request, const SbatchSettings
   plan.argv.insert(plan.argv.end(), gpus.begin(), gpus.end());
   AddCourse(request, settings, &plan.argv);
   const std::string_view log = spec.array.empty() ? "/slurm.log" : "/slurm-%a.log";
-  plan.argv.push_back(StrCat("--output=", EscapePattern(request.folder), log));
+  // A node that does not see the folder has none of it.
+  const bool here = spec.store.empty();
+  plan.argv.push_back(here ? StrCat("--output=", EscapePattern(request.folder), log) : "--output=/dev/null");
   plan.argv.push_back("--open-mode=append");
-  plan.argv.push_back(StrCat("--chdir=", request.folder));
+  plan.argv.push_back(StrCat("--chdir=", here ? request.folder : "/"));
   plan.argv.push_back("--export=ALL");
   plan.argv.push_back("--ignore-pbs");
   plan.argv.insert(plan.argv.end(), settings.extra_args.begin(), settings.extra_args.end());

@@ -53,6 +53,7 @@ Capabilities SlurmCluster::GetCapabilities() const {
   Capabilities can;
   can.hold = can.array = can.dependencies = can.local_files = true;
   can.placement = can.warning = can.timeout_requeue = true;
+  can.stores = context_->settings().depot != nullptr;
   can.max_nodes = 0;
   const std::vector<SlurmNode> nodes = JobPlanner(context_.get()).KnownNodes();
   if (const SlurmNode* largest = LargestNode(nodes)) can.node = InfoOf(*largest).machine;
@@ -215,11 +216,19 @@ Result<void> SlurmCluster::Cancel(const std::vector<std::string>& ids, const std
     if (!IsSlurmNumber(record.spec.id)) {
       OC_TRY_VOID(
           jobs_->Folder(record.spec.id).WriteCancel({context_->clock().WallUs(), UserName(), reason}));
+      TellStore(record);
     }
     // Without a number its agent sees the wish when it starts.
     if (auto number = Number(record)) numbers.push_back(*std::move(number));
   }
   return Act({"scancel"}, numbers, false);
+}
+
+// Its node does not see the folder. Without the wish the agent takes Slurm's word for it.
+void SlurmCluster::TellStore(const JobRecord& record) {
+  const auto wish = PosixFiles().Read(jobs_->Folder(record.spec.id).path() + "/cancel.json");
+  if (!wish || record.spec.store.empty() || !context_->settings().depot) return;
+  (void)context_->settings().depot->Create(record.spec, "cancel.json", *wish);
 }
 
 Result<void> SlurmCluster::Hold(const std::vector<std::string>& ids) {

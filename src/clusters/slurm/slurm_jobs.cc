@@ -63,6 +63,9 @@ Result<std::optional<JobEvidence>> SlurmJobs::Load(const std::string& id, JobRec
     *record = *std::move(ended);
     return std::optional<JobEvidence>();
   }
+  // A store that cannot be reached now: what is known stays.
+  if (!spec->store.empty() && context_->settings().depot)
+    (void)context_->settings().depot->Refresh(*spec, folder.path());
   return std::optional<JobEvidence>(folder.Evidence(*std::move(spec)));
 }
 

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/courier/node_code.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "agent/courier/start_courier.h"
+#include "agent/side_tool.h"
+#include "base/text.h"
+#include "launch/compose/launch_command.h"
+#include "snapshot/materialise.h"
+#include "snapshot/store.h"
+#include "sys/own_host_name.h"
+#include "sys/posix_files.h"
+#include "sys/variables.h"
+
+namespace overcap {
+namespace {
+
+constexpr int64_t kLongestUs = 3600LL * 1'000'000;
+constexpr std::string_view kDone = "overcap-fetched", kFailed = "overcap-failed ";
+
+Result<void> Fetch(const NodeFetch& fetch, const JobStoreOpener& open) {
+  PosixFiles files;
+  const std::string attempt = fetch.to.substr(0, fetch.to.rfind('/'));
+  // The node of the agent has it already, and is the agent's to clean up.
+  const bool own = files.Exists(attempt + "/agent-0.claim");
+  if (fetch.remove) return own ? Result<void>() : files.RemoveTree(attempt);
+  if (files.Exists(fetch.to)) return {};
+  OC_TRY_VOID(MakeNodeFolder(fetch.node_folder));
+  OC_TRY_VOID(files.MakeFolders(attempt));
+  OC_TRY_VOID(files.MakeFolders(fetch.job_dir + "/state"));
+  if (fetch.tree.empty()) return {};
+  OC_TRY_VOID(files.MakeFolders(fetch.store_dir));
+  OC_TRY(objects, open(fetch.via, "store"));
+  OC_TRY(store,
+         SnapshotStore::Open(fetch.store_dir, {.objects = std::shared_ptr<Store>(std::move(objects))}));
+  const auto made = Materialise(store, fetch.tree, fetch.to);
+  if (!made && made.error().code != ErrorCode::kConflict) return Fail(made.error());
+  return {};
+}
+
+Result<LaunchCommand> StepFor(const NodeFetch& fetch, const SrunSetting& setting) {
+  LaunchRequest request;
+  request.launcher = {Flavour::kSrun, setting.srun, 0, ""};
+  int rank = 0;
+  for (const std::string& node : setting.nodes) request.plan.hosts.push_back({node, rank++, 1, 0});
+  request.plan.world_size = rank;
+  request.hosts_chosen = true;
+  request.launcher_args = {"--job-name=overcap-fetch", "--quiet", "--mem=0", "--gres=none", "--overlap"};
+  request.rank_command = {setting.binary, "agent"};
+  for (const std::string& word : FetchWords(fetch)) request.rank_command.push_back(word);
+  return ComposeLaunch(request);
+}
+
+// What the step printed: a line of each node.
+Result<void> Judge(const std::string& text, size_t nodes) {
+  size_t done = 0;
+  for (const std::string& line : Split(text, '\n')) {
+    if (line == kDone) ++done;
+    if (line.starts_with(kFailed)) return Fail(ErrorCode::kUnavailable, line.substr(kFailed.size()));
+  }
+  if (done >= nodes) return {};
+  return Fail(ErrorCode::kUnavailable,
+              StrCat("the code came to ", done, " of ", CountOf(static_cast<int64_t>(nodes), "node")));
+}
+
+}  // namespace
+
+std::vector<std::string> FetchWords(const NodeFetch& fetch) {
+  return {"fetch",
+          fetch.node_folder,
+          fetch.job_dir,
+          fetch.store_dir,
+          JobStoreToJson(fetch.via),
+          fetch.tree,
+          fetch.to,
+          fetch.remove ? "remove" : "make"};
+}
+
+Result<NodeFetch> ParseFetchWords(const std::vector<std::string>& words) {
+  if (words.size() != 7) return Fail(ErrorCode::kUsage, "agent fetch takes seven words");
+  OC_TRY(via, JobStoreFromJson(words[3]));
+  for (const std::string& path : {words[0], words[1], words[2], words[5]}) {
+    if (!path.starts_with('/')) return Fail(ErrorCode::kUsage, StrCat("'", path, "' is no absolute path"));
+  }
+  return NodeFetch{words[0], words[1], words[2], std::move(via), words[4], words[5], words[6] == "remove"};
+}
+
+Result<int> RunFetch(const NodeFetch& fetch, const JobStoreOpener& open) {
+  const auto fetched = Fetch(fetch, open);
+  const std::string line =
+      fetched ? StrCat(kDone, "\n")
+              : StrCat(kFailed, "node '", OwnHostName(), "': ", ToUtf8(fetched.error().message), "\n");
+  (void)WriteAll(STDOUT_FILENO, line);
+  return 0;
+}
+
+Result<void> FetchOnNodes(const NodeFetch& fetch, const SrunSetting& setting, const Clock& clock,
+                          Supervisor* supervisor) {
+  OC_TRY(step, StepFor(fetch, setting));
+  Variables variables = Variables::OfThisProcess();
+  for (const std::string& name : step.unset) variables.Remove(name);
+  std::vector<std::string> env = variables.entries();
+  env.insert(env.end(), step.env.begin(), step.env.end());
+  OC_TRY(tool, SideTool::Start(step.argv, env, clock.MonotonicUs() + kLongestUs));
+  while (!tool.Step(clock.MonotonicUs())) {
+    if (!fetch.remove && supervisor->CancelRequested())
+      return Fail(ErrorCode::kConflict, "stopped while the code was brought to the nodes");
+    pollfd fd = tool.PollFd();
+    (void)poll(&fd, 1, 50);
+  }
+  return Judge(tool.text(), setting.nodes.size());
+}
+
+}  // namespace overcap

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/job_store.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "model/json_fields.h"
+
+namespace overcap {
+namespace {
+
+constexpr size_t kMostOptions = 32;
+
+}  // namespace
+
+void WriteJobStore(JsonWriter* out, const JobStore& store) {
+  out->BeginObject();
+  WriteBytes(out, "at", store.at);
+  for (const auto& [name, value] : store.options) WriteBytes(out, name, value);
+  out->EndObject();
+}
+
+std::string JobStoreToJson(const JobStore& store) {
+  JsonWriter out;
+  WriteJobStore(&out, store);
+  return out.Take();
+}
+
+Result<JobStore> JobStoreFromJson(std::string_view json) {
+  constexpr std::string_view kWhat = "store of a job";
+  OC_TRY(object, ParseJsonObject(json, kWhat));
+  FieldReader reader(object, kWhat);
+  JobStore store;
+  reader.Read("at", &store.at);
+  for (const auto& [name, value] : object.items()) {
+    if (name != "at" && store.options.size() < kMostOptions) reader.Read(name, &store.options[name]);
+  }
+  OC_TRY_VOID(reader.Check());
+  if (store.at.empty()) return Fail(ErrorCode::kCorrupt, StrCat(kWhat, ": 'at' is missing"));
+  return store;
+}
+
+std::string StoredJobKey(std::string_view id, std::string_view name) {
+  return StrCat("jobs/", id, "/", name);
+}
+
+}  // namespace overcap

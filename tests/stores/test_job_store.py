@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs whose code and logs go through a real store: S3 (Ceph), Azure (Azurite), ssh."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import threading
+
+from store_rig import StoreRig, main
+from overcap_rig import python
+from rigs.azurite_rig import Azurite
+from rigs.ceph_rig import Ceph
+from rigs.fault_proxy import FaultProxy
+from rigs.hosts_rig import SshHosts
+
+DEADLINE_SECONDS = 500
+COUNT = "import time\nfor i in range(6):\n print('line', i, flush=True); time.sleep(0.4)"
+LINES = "".join(f"line {i}\n" for i in range(6))
+SECRETS = ("AWS_SECRET_ACCESS_KEY", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY")
+
+
+class ThroughAStore:
+    """What must hold of jobs on every kind of store; for classes beside StoreRig."""
+
+    def setUp(self):
+        super().setUp()
+        (self.project / "train.py").write_text(COUNT)
+        self.elsewhere = {"OVERCAP_HOME": str(self.root / "laptop")}  # a machine that sees nothing of the engine
+
+    def submit(self, *words, store="jobs", **options):
+        return self.ok("submit", "-n", "0", "--store", self.here(store), *words, **options).out.strip()
+
+    def record(self, job):
+        return self.ok("query", "--json", job).json()
+
+    def test_code_goes_and_logs_come_through_the_store(self):
+        job = self.submit("python3", "train.py")
+        follow = self.overcap("logs", "-f", "--from", self.here("jobs"), job, env=self.elsewhere)
+        self.assertEqual((follow.status, follow.out), (0, LINES), str(follow))
+        self.ok("wait", job)
+        record = self.record(job)
+        self.assertEqual(record["state"], "succeeded")
+        self.assertEqual(record["store"]["at"], self.here("jobs"))
+        self.assertEqual(self.ok("logs", "--tail", "2", "--from", self.here("jobs"), "last", env=self.elsewhere).out, "line 4\nline 5\n")
+        shown = self.ok("query", "--from", self.here("jobs"), job, env=self.elsewhere).out
+        self.assertIn("succeeded", shown)
+        self.assertIn("line 5", shown)
+        # What is in the folder itself is read there; without it, from the store.
+        os.unlink(self.home / "jobs" / job / "attempt-1/rank-0.log")
+        self.assertEqual(self.ok("logs", job).out, LINES)
+        again = self.ok("resubmit", job).out.strip()
+        self.ok("wait", again)
+        self.assertEqual(self.ok("logs", "--from", self.here("jobs"), again).out, LINES)
+        self.no_key_anywhere()
+        self.ok("rm", job, again)
+        self.assertEqual([name for name in self.names(self.here("jobs")) if name.startswith("jobs/")], [])
+        self.refused("logs", "--from", self.here("jobs"), job, status=3, env=self.elsewhere)
+
+    def names(self, store):
+        return self.ok("store", "ls", "-R", store).out.splitlines()
+
+    def no_key_anywhere(self):
+        secrets = [self.env[name].encode() for name in SECRETS if name in self.env]
+        for path in self.home.rglob("*"):
+            if path.is_file():
+                content = path.read_bytes()
+                self.assertEqual([s for s in secrets if s in content], [], path)
+        if not secrets:
+            return
+        self.ok("store", "cp", self.here("jobs"), str(self.root / "copy"))
+        for path in (self.root / "copy").rglob("*"):
+            if path.is_file():
+                self.assertEqual([s for s in secrets if s in path.read_bytes()], [], path)
+
+
+class OnCeph(ThroughAStore, StoreRig):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Ceph()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.calls.make_bucket("job-tests")
+
+    def setUp(self):
+        super().setUp()
+        self.env.update(self.server.environment)
+
+    def here(self, name):
+        return f"s3://job-tests/{self.id().rpartition('.')[2]}/{name}"
+
+    def test_arrays_and_several_ranks(self):
+        job = self.submit("--array", "0-3", "--ranks-per-node", "2", *python("import os; print(os.environ['OVERCAP_TASK_ID'], os.environ['RANK'])"))
+        self.ok("wait", job)
+        for task in range(4):
+            out = self.ok("logs", "--task", str(task), "--rank", "all", "--from", self.here("jobs"), job, env=self.elsewhere).out
+            self.assertEqual(out, f"[0] {task} 0\n[1] {task} 1\n")
+        self.assertEqual(self.ok("query", "--json", "--from", self.here("jobs"), job, env=self.elsewhere).json()["tasks"]["succeeded"], 4)
+
+    def test_a_killed_agent_loses_nothing_of_the_log(self):
+        job = self.submit(*python("import time\nprint('x' * 300000, flush=True)\nprint('last words', flush=True)\ntime.sleep(60)"))
+        log = self.home / "jobs" / job / "attempt-1/rank-0.log"
+        self.until(lambda: log.exists() and log.read_bytes().endswith(b"last words\n"), "the log")
+        agents = [pid for pid in self.processes() if b"agent\0--job" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+        self.assertEqual(len(agents), 1)
+        os.kill(agents[0], signal.SIGKILL)
+        self.until(lambda: self.ok("logs", "--tail", "1", "--from", self.here("jobs"), job, env=self.elsewhere).out == "last words\n", "the upload")
+        self.until(lambda: not self.couriers(), "the courier to end")
+
+    def couriers(self):
+        return [pid for pid in self.processes() if b"agent\0courier" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+    def test_killed_agent_and_courier_leave_the_rest_to_the_next_attempt(self):
+        flag = self.facts / "second"
+        job = self.submit("--requeue", *python(
+            "import os, sys, time\n"
+            f"flag = {str(flag)!r}\n"
+            "if os.path.exists(flag): sys.exit(0)\n"
+            "print('of the first attempt', flush=True)\n"
+            f"open({str(self.facts / 'wrote')!r}, 'w').close()\n"
+            "time.sleep(600)"))
+        self.until((self.facts / "wrote").exists, "the rank")
+        for pid in self.couriers():
+            os.kill(pid, signal.SIGKILL)
+        log = self.home / "jobs" / job / "attempt-1/rank-0.log"
+        with open(log, "ab") as file:
+            file.write(b"never seen by its courier\n")
+        flag.touch()
+        for pid in self.processes():
+            if b"agent\0--job" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+        self.ok("wait", job, deadline=60)
+        out = self.ok("logs", "--attempt", "1", "--from", self.here("jobs"), job, env=self.elsewhere).out
+        self.assertEqual(out, "of the first attempt\nnever seen by its courier\n")
+
+    def test_gc_removes_code_that_no_job_needs(self):
+        job = self.submit("python3", "train.py")
+        self.ok("wait", job)
+        self.ok("rm", job)
+        self.assertTrue([name for name in self.names(self.here("jobs")) if "store/code/" in name])
+        other = self.submit(*python("pass"))
+        self.ok("wait", other)
+        done = self.ok("gc", "--json").json()
+        self.assertEqual([(store["store"], store["skipped"]) for store in done["job_stores"]], [(self.here("jobs"), "")])
+        self.assertEqual(self.ok("logs", "--from", self.here("jobs"), other).out, "")
+
+    def test_what_is_wrong_is_said_in_a_line(self):
+        self.refused("submit", "-n", "0", "--store", "s3://no-such-bucket-here/x", "true", status=3, says="no-such-bucket-here")
+        self.refused("submit", "-n", "0", "--store", "mem:x", "true", says="memory")
+        self.refused("submit", "-n", "0", "--store", "lab:x", "true", says="no store 'lab'")
+        self.assertEqual(self.ok("ls", "--json").json(), [])
+
+
+    def test_faults_on_the_way_lose_nothing(self):
+        with FaultProxy(self.server.port, seed=7, longest=60_000) as proxy:
+            env = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.port}"}
+            words = python("import random, time\nr = random.Random(1)\nfor i in range(150):\n"
+                           " print(i, 'x' * r.randrange(4000), flush=True); time.sleep(0.02)")
+            job = self.submit(*words, env=env)
+            self.assertEqual(self.overcap("wait", job, deadline=120).status, 0)
+        local = self.home / "jobs" / job / "attempt-1/rank-0.log"
+        self.assertGreater(sum(count for fate, count in proxy.counts.items() if fate != "lives"), 0)
+        stored = self.ok("logs", "--from", self.here("jobs"), job, env=self.elsewhere).raw_out
+        self.assertEqual(stored, local.read_bytes())
+
+    def test_a_store_that_is_away_disturbs_no_rank_and_is_told(self):
+        with Gate(self.server.port) as gate:
+            env = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{gate.port}"}
+            script = "import time\nfor i in range(10):\n print('line', i, flush=True); time.sleep(0.2)"
+            job = self.submit(*python(script), env=env)
+            log = self.home / "jobs" / job / "attempt-1/rank-0.log"
+            self.until(lambda: log.exists() and b"line 1" in log.read_bytes(), "the rank")
+            gate.close_for_a_while()
+            self.until(lambda: b"line 9" in log.read_bytes(), "the rank to go on")
+            gate.open_again()
+            self.assertEqual(self.overcap("wait", job, deadline=120).status, 0)
+            stored = self.ok("logs", "--from", self.here("jobs"), job, env=self.elsewhere).out
+            self.assertEqual(stored, "".join(f"line {i}\n" for i in range(10)))
+            # And one that stays away: the job's own end counts, and says what is missing.
+            job = self.submit(*python("import time; time.sleep(1); print('never there', flush=True); time.sleep(600)"), env=env)
+            log = self.home / "jobs" / job / "attempt-1/rank-0.log"
+            self.until(lambda: log.exists(), "the rank")
+            gate.close_for_a_while()
+            self.until(lambda: b"never there" in log.read_bytes(), "the rank")
+            self.ok("abort", job)
+            self.overcap("wait", job, deadline=90)
+            record = self.record(job)
+            self.assertEqual(record["state"], "cancelled")
+            self.assertIn("could not be uploaded", json.dumps(record) + (log.parent / "agent-0.jsonl").read_text())
+
+
+class Gate:
+    """A way to a server that can be shut."""
+
+    def __init__(self, target):
+        self.target, self.open, self.ways = target, True, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close_for_a_while()
+        self.listener.close()
+
+    def close_for_a_while(self):
+        self.open = False
+        for way in self.ways:
+            with contextlib.suppress(OSError):
+                way.shutdown(socket.SHUT_RDWR)
+        self.ways.clear()
+
+    def open_again(self):
+        self.open = True
+
+    def serve(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            if not self.open:
+                client.close()
+                continue
+            server = socket.create_connection(("127.0.0.1", self.target))
+            self.ways += [client, server]
+            for source, sink in ((client, server), (server, client)):
+                threading.Thread(target=self.pump, args=(source, sink), daemon=True).start()
+
+    def pump(self, source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+class OnAzurite(ThroughAStore, StoreRig):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Azurite()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.make_container("job-tests")
+
+    def setUp(self):
+        super().setUp()
+        self.env.update(self.server.environment)
+
+    def here(self, name):
+        return f"az://{self.server.account}/job-tests/{self.id().rpartition('.')[2]}/{name}"
+
+
+class OverSsh(ThroughAStore, StoreRig):
+    @classmethod
+    def setUpClass(cls):
+        cls.hosts = SshHosts(1)
+        cls.addClassCleanup(cls.hosts.close)
+
+    def setUp(self):
+        super().setUp()
+        self.env["OVERCAP_SSH"] = self.hosts.ssh_program
+
+    def here(self, name):
+        return f"ssh://{self.hosts.names[0]}{self.root}/far/{name}"
+
+
+if __name__ == "__main__":
+    main()
