@@ -10,8 +10,9 @@ namespace {
 // Runs of one user resemble each other: of as many in 8 the chance is the user's and not their own.
 constexpr uint64_t kAlikeOf8 = 4;
 // Ends that come within this part of the time since now are looked at together: a replay of a long wait need
-// not be exact to the second, and each look costs.
-constexpr int64_t kGrain = 32;
+// not be exact to the second, and each look costs. What starts then counts from the middle of those ends:
+// else GPUs would seem to stand idle until the last of them.
+constexpr int64_t kGrain = 64;
 // Fair shares, which fade over days, are looked at once an hour.
 constexpr int64_t kShareLookS = 3600;
 
@@ -98,6 +99,7 @@ int64_t StartReplays::Start(const pooled::PoolJob& asks, uint64_t future, int64_
     room->events.push_back(event);
     std::push_heap(room->events.begin(), room->events.end());
   };
+  int64_t begin_s = queue_.now_s;
   for (int64_t now_s = queue_.now_s;;) {
     for (const pooled::Action& action : scheduler.Pass(now_s)) {
       const auto job = static_cast<size_t>(action.key);
@@ -106,24 +108,28 @@ int64_t StartReplays::Start(const pooled::PoolJob& asks, uint64_t future, int64_
         push({now_s + grace_s, static_cast<uint32_t>(job), room->run[job], action.job, true});
         continue;
       }
-      if (job == queue_.target) return now_s;
+      if (job == queue_.target) return begin_s;
       if (room->left_s[job] == 0) room->left_s[job] = times_[job].Draw(ChanceOf(job, future));
-      room->began_s[job] = now_s;
+      room->began_s[job] = begin_s;
       if (room->left_s[job] < kNever)
-        push({now_s + room->left_s[job], static_cast<uint32_t>(job), room->run[job], action.job, false});
+        push({std::max(now_s, begin_s + room->left_s[job]), static_cast<uint32_t>(job), room->run[job],
+              action.job, false});
     }
     int64_t next_s = std::min(scheduler.NextWakeS(), kNever);
     if (!room->events.empty()) next_s = std::min(next_s, room->events.front().at_s);
     if (next_s >= until_s) return kNever;
-    now_s = std::max(now_s, next_s);
+    const int64_t first_s = now_s = std::max(now_s, next_s);
+    int64_t ends = 0, sum_s = 0;
     const int64_t with_s = now_s + (now_s - queue_.now_s) / kGrain;
     while (!room->events.empty() && room->events.front().at_s <= with_s) {
       const Room::Event event = room->events.front();
       std::pop_heap(room->events.begin(), room->events.end());
       room->events.pop_back();
       now_s = std::max(now_s, event.at_s);
+      ++ends, sum_s += now_s - first_s;
       Happen(event, now_s, room);
     }
+    begin_s = std::max(begin_s, first_s + (ends > 0 ? sum_s / ends : 0));
   }
 }
 
