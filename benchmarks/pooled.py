@@ -74,10 +74,10 @@ def growth(setting):
 
 def one_pass(setting):
     nodes, jobs = setting.size((10_000, 100_000), (500, 2000))
-    median, slowest, running, queued = subprocess.run([setting.programs / "pooled_pass", str(nodes), str(jobs)], check=True,
+    median, slowest, running, queued, free = subprocess.run([setting.programs / "pooled_pass", str(nodes), str(jobs)], check=True,
                                                       capture_output=True, text=True, timeout=300).stdout.split()
     yield Row(f"one scheduling pass after one end, {nodes:,} nodes, {jobs:,} queued jobs", float(median), "ms", 10, 1,
-              detail=f"slowest of 200: {slowest} ms; {running} jobs ran, {queued} waited")
+              detail=f"slowest of 200: {slowest} ms; {running} jobs ran, {queued} waited, {free} of {nodes * 8:,} GPUs were free")
 
 
 def why(setting):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pooled_pass NODES JOBS: a full cluster with JOBS jobs in its queue; prints the median and the slowest
-// milliseconds of a scheduling pass after one job has ended.
+// milliseconds of a scheduling pass after one job has ended, how many jobs ran and waited, and the GPUs that
+// were free after the last pass.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -42,11 +43,14 @@ int main(int argc, char** argv) {
     JobRef ref = 0;
     scheduler.Submit(job, &ref);
   };
-  while (static_cast<int>(scheduler.queued()) < nodes * 8 / 2 + jobs) submit(0);
-  scheduler.Pass(0);
+  // Until the pool is full: what waits then waits for GPUs.
   int64_t now = 1000;
+  do {
+    for (int i = 0; i < jobs / 4 + 1; ++i) submit(now);
+    scheduler.Pass(++now);
+  } while (scheduler.nodes().free_gpus() > 0 && key < 100 * static_cast<uint64_t>(nodes));
   while (static_cast<int>(scheduler.queued()) < jobs) submit(now);
-  scheduler.Pass(now);
+  scheduler.Pass(++now);
   std::vector<JobRef> running;
   std::vector<double> times;
   for (int round = 0; round < 200; ++round) {
@@ -62,7 +66,7 @@ int main(int argc, char** argv) {
     while (static_cast<int>(scheduler.queued()) < jobs) submit(now);
   }
   std::sort(times.begin(), times.end());
-  std::printf("%.3f %.3f %zu %zu\n", times[times.size() / 2], times.back(), scheduler.running(),
-              scheduler.queued());
+  std::printf("%.3f %.3f %zu %zu %lld\n", times[times.size() / 2], times.back(), scheduler.running(),
+              scheduler.queued(), static_cast<long long>(scheduler.nodes().free_gpus()));
   return 0;
 }

@@ -100,6 +100,8 @@ std::map<std::string, Setter, std::less<>> Setters(AgentOptions* options) {
       {"--retry-tasks", ListInto(&options->retry_tasks)},
       {"--nodes", NumberInto(&options->nodes, 1)},
       {"--grace", NumberInto(&options->grace_seconds, 0)},
+      {"--time", NumberInto(&options->time_seconds, 0)},
+      {"--memory", NumberInto(&options->memory_mb, 0)},
       {"--under", UnderInto(&options->under)},
       {"--cgroups", YesInto(&options->cgroups)},
       {"--id", IdInto(&options->id)},

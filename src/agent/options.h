@@ -21,7 +21,9 @@ struct AgentOptions {
   std::vector<int> cpus;         // what they may run on; empty: all
   std::vector<int> retry_tasks;  // arrays: tasks (by index) to run before any new one
   int64_t grace_seconds = 10;    // between TERM and KILL
-  bool cgroups = true;           // false: limits are kept by looking, as on machines that give us no group
+  int64_t time_seconds = 0;      // in the place of the spec's limits; 0: those
+  int64_t memory_mb = 0;
+  bool cgroups = true;  // false: limits are kept by looking, as on machines that give us no group
   // Whose job it is: "" is the embedded engine, which says all of the above. "slurm": a batch script; attempt
   // and slot are found, and processors and GPUs are as Slurm has given them.
   std::string under = {};
@@ -36,11 +38,9 @@ struct AgentOptions {
 };
 
 // `--job DIR --store DIR --attempt N --slot S --gpus 0,1 --cpus 0-3 [--retry-tasks 17,18] [--grace 10]
-// [--nodes 4] [--cgroups no]`, or `--job DIR --store DIR --under slurm [--grace 10]`; also `--flag=value`; an
-// empty list means none. kUsage names the flag.
-// [--cgroups no]`, or `--job DIR --store DIR --under slurm [--grace 10]`, or `--id ID --via STORE
-// --node-folder DIR --under slurm`, which makes a job and a store folder of the node's; also `--flag=value`;
-// an empty list means none. kUsage names the flag.
+// [--nodes 4] [--time 3600] [--memory MB] [--cgroups no]`, or `--job DIR --store DIR --under slurm [--grace
+// 10]`, or `--id ID --via STORE --node-folder DIR --under slurm`, which makes a job and a store folder of the
+// node's; also `--flag=value`; an empty list means none. kUsage names the flag.
 Result<AgentOptions> ParseAgentOptions(const std::vector<std::string>& args);
 
 // "0-3,8" -> {0,1,2,3,8}; "" -> {}.

@@ -7,12 +7,17 @@ namespace overcap {
 namespace {
 
 TEST(AgentOptions, ReadsTheWholeCommandLine) {
-  const auto options = ParseAgentOptions({"--job", "/r/jobs/a", "--store=/r/store", "--attempt", "2",
-                                          "--slot", "3", "--gpus", "0,2", "--cpus", "0-2,7", "--retry-tasks",
-                                          "17,18", "--grace", "5", "--cgroups", "no"});
+  const auto options = ParseAgentOptions({"--job",     "/r/jobs/a", "--store=/r/store",
+                                          "--attempt", "2",         "--slot",
+                                          "3",         "--gpus",    "0,2",
+                                          "--cpus",    "0-2,7",     "--retry-tasks",
+                                          "17,18",     "--grace",   "5",
+                                          "--time",    "60",        "--memory",
+                                          "4096",      "--cgroups", "no"});
   ASSERT_TRUE(options) << options.error().message;
-  EXPECT_EQ(*options,
-            (AgentOptions{"/r/jobs/a", "/r/store", 2, 3, {0, 2}, {0, 1, 2, 7}, {17, 18}, 5, false}));
+  EXPECT_EQ(
+      *options,
+      (AgentOptions{"/r/jobs/a", "/r/store", 2, 3, {0, 2}, {0, 1, 2, 7}, {17, 18}, 5, 60, 4096, false}));
 }
 
 TEST(AgentOptions, TakesEmptyListsAsNone) {

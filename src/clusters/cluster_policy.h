@@ -2,6 +2,7 @@
 // What a cluster's own scheduler has to be told so that it follows a policy (docs/formats/policy.md).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,11 @@ struct PolicyDifference {
 class ClusterPolicy {
  public:
   virtual ~ClusterPolicy() = default;
+
+  // For clusters whose engine reads the file itself: its text, which the next calls are about.
+  virtual void TakeText(const std::string& text) { (void)text; }
+  // The policy that the cluster's own engine follows now; nothing: there is none, or it does not read policies.
+  virtual Result<std::optional<Policy>> InForce() { return std::optional<Policy>(); }
 
   // What is different now. Asks the cluster itself, not what is remembered of it; changes nothing. kUsage
   // when the policy is for another cluster.

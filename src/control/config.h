@@ -48,6 +48,7 @@ struct ClusterConfig {
   std::optional<std::vector<GpuDeclaration>> gpus;
   int cpus = 0;           // 0: detected
   int64_t mem_bytes = 0;  // 0: detected
+  std::string policy;     // a file: how labs share the machine; "": the one that was applied, if any
   // Of clusters with a scheduler of their own. Folders are as they were written (expand_folder.h).
   std::string folder;  // where jobs and store stand; "": under the usual root
   SchedulerSettings scheduler;

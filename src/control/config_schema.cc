@@ -32,6 +32,7 @@ constexpr ConfigKey kKeys[] = {
     {"clusters.*.gpus", ConfigType::kGpus, 0, 0, "GPUs in the place of those detected: a list of {type, count, memory}", OC_CLUSTER_FIELD(gpus), 0, {}, kMachine},
     {"clusters.*.cpus", ConfigType::kCount, 0, kMillion, "CPUs for jobs; 0: as many as detected", OC_CLUSTER_FIELD(cpus), 0, "detected", kMachine},
     {"clusters.*.mem", ConfigType::kBytes, 0, kMost, "memory for jobs; none: as much as detected", OC_CLUSTER_FIELD(mem_bytes), 0, "detected", kMachine},
+    {"clusters.*.policy", ConfigType::kFolder, 0, 0, "the file that says how labs share this machine, for its engine", OC_CLUSTER_FIELD(policy), 0, "the one that was applied, if any", kMachine},
     {"clusters.*.partition", ConfigType::kNames, 0, 0, "partitions of jobs without --partition; the first that can start one takes it", OC_CLUSTER_FIELD(scheduler.partitions), 0, "the cluster's own", kSched},
     {"clusters.*.account", ConfigType::kText, 0, 0, "the account of jobs without --account", OC_CLUSTER_FIELD(scheduler.account), 0, "the user's own", kSched},
     {"clusters.*.qos", ConfigType::kText, 0, 0, "the QOS of jobs without --qos", OC_CLUSTER_FIELD(scheduler.qos), 0, "the account's own", kSched},

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "clusters/cluster_policy.h"
 
 namespace overcap {
 namespace {
@@ -41,6 +42,8 @@ PictureJob MakeJob(const JobRecord& record, const std::set<std::string>& waiting
   PictureJob job;
   job.id = job.native_id = record.spec.id;
   job.user = record.spec.user, job.name = record.spec.name;
+  job.lab = record.spec.lab;
+  job.partition = record.partition.empty() ? Join(record.spec.placement.partitions, ",") : record.partition;
   job.state = record.state, job.raw_state = record.raw_state;
   job.reason_text = record.reason;
   job.gpus = asked.gpus, job.cpus = asked.cpus * asked.nodes, job.node_count = asked.nodes;
@@ -79,6 +82,39 @@ void AddJobs(const JobRecord& record, const std::set<std::string>& all, const No
   }
 }
 
+// Labs and partitions, where the cluster's own engine follows a policy.
+Result<void> AddPolicy(Cluster& cluster, ClusterPicture* picture) {
+  if (cluster.Policies() == nullptr) return {};
+  OC_TRY(policy, cluster.Policies()->InForce());
+  if (!policy) return {};
+  for (const PolicyLab& lab : policy->labs) {
+    PictureLab made;
+    made.name = lab.name;
+    made.gpu_cap = lab.gpu_cap, made.gpu_caps = lab.type_caps, made.cpu_cap = lab.cpu_cap;
+    made.users = lab.members;
+    for (const std::string& user : lab.members) {
+      if (LabsOf(*policy, user).front() == lab.name) made.default_of.push_back(user);
+    }
+    picture->labs.push_back(std::move(made));
+  }
+  for (const PolicyPartition& one : policy->partitions) {
+    PicturePartition made;
+    made.name = one.name;
+    made.is_default = one.is_default;
+    made.time_limit_s = one.max_time_s;
+    made.priority_tier = one.priority;
+    made.preemptable = !one.preempted_by.empty();
+    made.overcap = one.counts == CapRule::kFree;
+    made.allowed_labs = one.labs;
+    picture->partitions.push_back(std::move(made));
+  }
+  for (PictureJob& job : picture->jobs) {
+    const PolicyPartition* partition = FindPolicyPartition(*policy, job.partition);
+    job.overcap = partition != nullptr && partition->counts == CapRule::kFree;
+  }
+  return {};
+}
+
 Result<ClusterPicture> LookWithoutView(Cluster& cluster, int64_t now_us) {
   ClusterPicture picture;
   picture.taken_us = picture.nodes_taken_us = now_us;
@@ -91,6 +127,7 @@ Result<ClusterPicture> LookWithoutView(Cluster& cluster, int64_t now_us) {
   std::set<std::string> all;
   for (const JobRecord& record : records) all.insert(record.spec.id);
   for (const JobRecord& record : records) AddJobs(record, all, nodes.front(), &picture);
+  OC_TRY_VOID(AddPolicy(cluster, &picture));
   PictureNode& node = picture.nodes.front();
   std::map<std::string, int> used;
   for (const PictureJob& job : picture.jobs) {

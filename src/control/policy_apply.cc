@@ -63,6 +63,7 @@ Result<PolicyApplied> ApplyPolicy(Cluster& cluster, const Policy& policy, const 
     return Fail(ErrorCode::kUsage, StrCat("cluster '", cluster.Name(), "' takes no policy"),
                 "choose one with a scheduler of its own: overcap -c NAME policy apply FILE");
   }
+  policies->TakeText(options.text);
   PolicyApplied applied;
   OC_TRY(found, policies->Compare(policy));
   applied.found = std::move(found);

@@ -19,6 +19,7 @@ Result<PolicyRendering> RenderPolicy(const std::string& driver, const Policy& po
 
 struct PolicyApplyOptions {
   bool dry_run = false;
+  std::string text;    // of the file
   std::string folder;  // where the scheduler's file of settings is written; "": settings are only told
   std::function<void(const PolicyStep& step)> before_step = [](const PolicyStep&) {};
 };

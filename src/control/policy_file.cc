@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "control/expand_folder.h"
 #include "sys/fd.h"
 
 namespace overcap {
@@ -33,9 +34,19 @@ Result<PolicyReading> LookAtPolicyFile(const std::string& path) {
   return ReadPolicy(text);
 }
 
+Result<std::string> PolicyFileText(const std::string& path) {
+  return ReadText(path);
+}
+
 Result<Policy> ReadPolicyFile(const std::string& path) {
   OC_TRY(text, ReadText(path));
   return ParsePolicy(text, path);
+}
+
+Result<std::string> EnginePolicyPath(const std::string& flag, const Config& config) {
+  const std::string& asked = flag.empty() ? config.clusters.at("local").policy : flag;
+  if (asked.empty()) return std::string();
+  return ExpandFolder(asked, Variables::OfThisProcess());
 }
 
 }  // namespace overcap

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "control/config.h"
 #include "model/policy/policy_text.h"
 
 namespace overcap {
@@ -12,7 +13,14 @@ namespace overcap {
 // is not there, cannot be read, is larger than a policy may be.
 Result<PolicyReading> LookAtPolicyFile(const std::string& path);
 
+// Its bytes; the same errors.
+Result<std::string> PolicyFileText(const std::string& path);
+
 // The policy, or kUsage "FILE:LINE: ..." for the first error.
 Result<Policy> ReadPolicyFile(const std::string& path);
+
+// Where the engine of this machine gets its policy from: what a flag names, else the configuration; "": from
+// nowhere. kUsage when that is no absolute path.
+Result<std::string> EnginePolicyPath(const std::string& flag, const Config& config);
 
 }  // namespace overcap

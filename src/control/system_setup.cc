@@ -4,13 +4,13 @@
 #include "base/text.h"
 #include "clusters/all_clusters.h"
 #include "control/this_machine.h"
-#include "model/policy/policy_text.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
 namespace {
 
 constexpr std::string_view kUsualRoot = "/var/lib/overcap";
+constexpr std::string_view kUsualPolicy = "/etc/overcap/policy.yaml";
 constexpr std::string_view kUsualSocket = "/run/overcap/daemon.sock";
 
 Result<void> Complete(std::string_view flag, std::string_view usual, std::string* path) {
@@ -45,13 +45,11 @@ std::string SystemFlags(const SystemWords& words) {
   return flags;
 }
 
-Result<SystemSetup> ReadSystemSetup(const SystemWords& words, const Config& config) {
+SystemSetup FindSystemSetup(const SystemWords& words, const Config& config) {
   SystemSetup setup;
-  if (!words.policy_file.empty()) {
-    OC_TRY(text, PosixFiles().ReadRange(words.policy_file, 0, kMaxPolicyBytes + 1));
-    OC_TRY(policy, ParsePolicy(text, words.policy_file));
-    setup.policy = std::move(policy);
-  }
+  setup.policy_file = words.policy_file;
+  if (setup.policy_file.empty() && PosixFiles().Exists(std::string(kUsualPolicy)))
+    setup.policy_file = kUsualPolicy;
   setup.machine = ThisMachine(SharedCluster(config), words.root, false);
   return setup;
 }

@@ -2,13 +2,11 @@
 // What an engine for all users of a machine is started with (docs/formats/system-engine.md).
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "control/config.h"
 #include "model/machine.h"
-#include "model/policy/policy.h"
 
 namespace overcap {
 
@@ -23,10 +21,10 @@ Result<SystemWords> CompleteSystemWords(SystemWords words);
 std::string SystemFlags(const SystemWords& words);
 
 struct SystemSetup {
-  std::optional<Policy> policy;
-  Machine machine;  // as a cluster that is shared declares it, else as `local` does
+  std::string policy_file;  // "": none
+  Machine machine;          // as a cluster that is shared declares it, else as `local` does
 };
-// Reads the policy; kUsage "FILE:LINE: ..." for what is wrong with it.
-Result<SystemSetup> ReadSystemSetup(const SystemWords& words, const Config& config);
+// The policy is where the words say, else the machine's usual one where there is such a file.
+SystemSetup FindSystemSetup(const SystemWords& words, const Config& config);
 
 }  // namespace overcap

@@ -59,6 +59,8 @@ AfterAttempt DecideAfterAttempt(const Job& job, const Ending& ended, int failed_
       return failed_starts >= kMostFailedStarts ? End(CouldNotStart(ended)) : Requeue(ended.reason);
     case JobState::kLost:
       return AfterLoss(job, ended);
+    case JobState::kPreempted:
+      return Requeue(ended.reason);
     case JobState::kFailed:
       return AfterFailure(job, ended);
     default:

@@ -25,6 +25,7 @@ struct AgentStart {
   std::string area;   // of the owner (docs/formats/system-engine.md)
   std::string claim;  // the slot's claim, a file of the engine's
   int nodes = 1;      // an elastic job's agents
+  int64_t time_seconds = 0, memory_mb = 0;  // limits in the place of the spec's; 0: those
 };
 
 // Something on the side in the folders of an owner.

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "model/json_fields.h"
 #include "model/machine_json.h"
+#include "model/policy/policy_text.h"
 
 namespace overcap {
 namespace {
@@ -53,9 +54,16 @@ void WriteTime(int64_t us, JsonWriter* out) {
     out->Int(us);
   }
 }
+// Where it runs or ran last; of one that never did, those that it asked for.
+std::string PartitionOf(const Job& job) {
+  return job.progress.partition.empty() ? Join(job.spec.placement.partitions, ",") : job.progress.partition;
+}
+
 constexpr std::array kColumns = {
     Column{"id", [](const Job& job, JsonWriter* out) { out->String(job.spec.id); }},
     Column{"state", [](const Job& job, JsonWriter* out) { out->String(JobStateName(job.state)); }},
+    Column{"lab", [](const Job& job, JsonWriter* out) { out->String(job.spec.lab); }},
+    Column{"partition", [](const Job& job, JsonWriter* out) { out->String(PartitionOf(job)); }},
     Column{"user", [](const Job& job, JsonWriter* out) { out->String(job.spec.user); }},
     Column{"name", [](const Job& job, JsonWriter* out) { out->String(job.spec.name); }},
     Column{"gpus", [](const Job& job, JsonWriter* out) { out->Int(job.spec.resources.gpus); }},
@@ -170,7 +178,7 @@ struct ApiOps {
 
   // As the asker may see it.
   static std::string RecordFor(const Api& api, const Job& job, bool in_detail, const Asker& asker) {
-    const bool all = MaySee(asker, job, api.policy_);
+    const bool all = MaySee(asker, job, api.engine_.policy());
     const JobRecord record = api.engine_.RecordOf(job, in_detail && all);
     return RecordToJson(all ? record : PublicRecord(record), api.clock_.WallUs());
   }
@@ -199,7 +207,7 @@ struct ApiOps {
                                                  std::string_view verb) {
     OC_TRY(ids, KnownIds(api, request));
     for (const std::string& id : ids)
-      OC_TRY_VOID(CheckMayStop(asker, *api.engine_.table().Find(id), api.policy_, verb));
+      OC_TRY_VOID(CheckMayStop(asker, *api.engine_.table().Find(id), api.engine_.policy(), verb));
     return ids;
   }
 
@@ -211,8 +219,10 @@ struct ApiOps {
     out.Field("uptime_s", (api.clock_.MonotonicUs() - info.started_monotonic_us) / 1'000'000);
     out.Key("machine").Raw(MachineToJson(api.engine_.machine()));
     WriteCounts(api.engine_.table(), &out);
-    out.Field("gpus_free", api.engine_.scheduler().FreeGpus());
+    out.Field("gpus_free", api.engine_.FreeGpus());
     out.Field("journal_bytes", api.engine_.journal().SizeBytes());
+    if (api.policy_file_ != nullptr && !api.policy_file_->text().empty())
+      out.Field("policy", api.policy_file_->path()).Field("policy_problem", api.policy_file_->problem());
     if (!asker.only_user) out.Field("system", true).Field("area", asker.area);
     return Done(out.EndObject().Text());
   }
@@ -231,7 +241,8 @@ struct ApiOps {
     if (found == request.end()) return Fail(ErrorCode::kUsage, "request without 'spec'");
     OC_TRY(spec, SpecFromJson(found->dump()));
     if (asker.only_user && request.contains("machine")) OC_TRY_VOID(Configure(api, request, asker));
-    OC_TRY(stamped, StampSpec(std::move(spec), asker, api.policy_, api.engine_.table(), api.clock_.WallUs()));
+    OC_TRY(stamped,
+           StampSpec(std::move(spec), asker, api.engine_.policy(), api.engine_.table(), api.clock_.WallUs()));
     auto submitted = api.engine_.Submit(stamped);
     if (!submitted) return Fail(ExplainMachine(api, request, std::move(submitted).error()));
     const Job* job = *submitted;
@@ -282,7 +293,7 @@ struct ApiOps {
       return Done(out.Text());
     }
     OC_TRY(names, Strings(request, "columns"));
-    const auto sees = [&](const Job& job) { return MaySee(asker, job, api.policy_); };
+    const auto sees = [&](const Job& job) { return MaySee(asker, job, api.engine_.policy()); };
     OC_TRY_VOID(WriteRows(jobs, names, sees, &out));
     return Done(out.EndObject().Text());
   }
@@ -342,9 +353,41 @@ struct ApiOps {
   static Reply Remove(Api& api, const Json& request, const Asker& asker) {
     OC_TRY(ids, KnownIds(api, request));
     for (const std::string& id : ids)
-      OC_TRY_VOID(CheckMayRemove(asker, *api.engine_.table().Find(id), api.policy_));
+      OC_TRY_VOID(CheckMayRemove(asker, *api.engine_.table().Find(id), api.engine_.policy()));
     OC_TRY_VOID(api.engine_.Remove(ids));
     return Done(JsonWriter().BeginObject().Field("removed", ids.size()).EndObject().Text());
+  }
+
+  // With `text`: the policy from now on, unless it shall only be checked. Without: the one in force.
+  static Reply ThePolicy(Api& api, const Json& request, const Asker& asker) {
+    if (request.contains("text")) {
+      if (!IsAdmin(asker, api.engine_.policy()))
+        OC_TRY_VOID(CheckMayRuleEngine(asker, "change the policy of"));
+      const std::string text = request.at("text").get<std::string>(), file = request.value("file", "policy");
+      OC_TRY(policy, CheckPolicy(api, text, file));
+      if (!request.value("check", false)) {
+        OC_TRY_VOID(api.policy_file_->Install(text));
+        OC_TRY_VOID(api.engine_.SetPolicy(std::move(policy), true));
+      }
+    }
+    JsonWriter out;
+    out.BeginObject().Key("text");
+    if (api.policy_file_ == nullptr || api.policy_file_->text().empty())
+      out.Null();
+    else
+      out.String(api.policy_file_->text());
+    out.Field("file", api.policy_file_ == nullptr ? "" : api.policy_file_->path());
+    out.Field("problem", api.policy_file_ == nullptr ? "" : api.policy_file_->problem());
+    return Done(out.EndObject().Text());
+  }
+
+  static Result<Policy> CheckPolicy(const Api& api, const std::string& text, const std::string& file) {
+    if (api.policy_file_ == nullptr) return Fail(ErrorCode::kUsage, "this engine takes no policy");
+    if (text.size() > kMaxPolicyBytes)
+      return Fail(ErrorCode::kUsage, StrCat("'", file, "' is larger than a policy may be"));
+    OC_TRY(policy, ParsePolicy(text, file));
+    OC_TRY_VOID(pooled::MachinePool::Make(policy, api.engine_.machine(), true));
+    return policy;
   }
 
   static Reply Stop(Api&, const Json&, const Asker& asker) {
@@ -361,7 +404,7 @@ struct Api::Op {
 };
 
 Handled Api::Handle(std::string_view text, const Asker& asker) {
-  static constexpr std::array<Op, 12> kOps = {{
+  static constexpr std::array<Op, 13> kOps = {{
       {"status", &ApiOps::Status},
       {"configure", &ApiOps::Configure},
       {"submit", &ApiOps::Submit},
@@ -373,6 +416,7 @@ Handled Api::Handle(std::string_view text, const Asker& asker) {
       {"release", &ApiOps::Release},
       {"wait", &ApiOps::Wait},
       {"remove", &ApiOps::Remove},
+      {"policy", &ApiOps::ThePolicy},
       {"stop", &ApiOps::Stop},
   }};
   try {

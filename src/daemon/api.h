@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "daemon/asker.h"
 #include "daemon/engine.h"
+#include "daemon/installed_policy.h"
 
 namespace overcap {
 
@@ -41,11 +42,10 @@ struct EngineInfo {
 
 class Api {
  public:
-  Api(Engine& engine, const Clock& clock, EngineInfo info)
-      : engine_(engine), clock_(clock), info_(std::move(info)) {}
+  // `policy`: nullptr where none can be installed.
+  Api(Engine& engine, const Clock& clock, EngineInfo info, InstalledPolicy* policy = nullptr)
+      : engine_(engine), clock_(clock), info_(std::move(info)), policy_file_(policy) {}
 
-  // How labs share; it outlives this. Without it there are none.
-  void UsePolicy(const Policy* policy) { policy_ = policy; }
   // Never fails: what is wrong with the request is in the reply.
   Handled Handle(std::string_view request, const Asker& asker = {});
   // The reply once it is due; nullopt: go on waiting.
@@ -57,7 +57,7 @@ class Api {
   Engine& engine_;
   const Clock& clock_;
   EngineInfo info_;
-  const Policy* policy_ = nullptr;
+  InstalledPolicy* policy_file_;
 };
 
 std::string ErrorReply(const Error& error);

@@ -32,7 +32,7 @@ void Engine::UpdateArrayDemand(Job& job) {
   int wanted = no_more ? 0 : TasksLeft(job);
   if (job.spec.array.limit > 0)
     wanted = std::min(wanted, job.spec.array.limit - static_cast<int>(job.slots.size()));
-  scheduler_.UpdateSlots(job.key, std::max(0, wanted));
+  queue().UpdateSlots(job.key, std::max(0, wanted));
 }
 
 std::vector<bool> Engine::ReportedTasks(const Job& job) const {

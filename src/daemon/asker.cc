@@ -37,17 +37,6 @@ Result<void> CheckLinks(const JobSpec& spec, const Asker& asker, const Policy* p
   return CheckLink(asker, spec.resubmit_of, policy, table);
 }
 
-// What nothing here would heed is refused.
-Result<void> CheckPlacement(const Placement& placement, const Policy* policy) {
-  Placement rest = placement;
-  if (policy != nullptr) rest.account.clear();
-  if (rest == Placement{}) return {};
-  return Fail(ErrorCode::kUsage,
-              policy == nullptr
-                  ? "this engine has no partitions, accounts, QOS or nodes to choose"
-                  : "this engine has labs (--account), and no partitions, QOS or nodes to choose");
-}
-
 Result<void> CheckCount(const Asker& asker, const JobTable& table) {
   if (asker.root() || table.ActiveCount() < kMostOpenJobs) return {};
   const auto open = std::ranges::count_if(
@@ -103,7 +92,6 @@ Result<JobSpec> StampSpec(JobSpec spec, const Asker& asker, const Policy* policy
   if (spec.priority > 0 && !IsAdmin(asker, policy))
     return Denied("only administrators can submit with a priority above 0", "leave --priority out");
   OC_TRY_VOID(CheckLinks(spec, asker, policy, table));
-  OC_TRY_VOID(CheckPlacement(spec.placement, policy));
   if (policy != nullptr) {
     OC_TRY(lab, ChooseLab(*policy, asker.user, spec.placement.account));
     spec.lab = std::move(lab);

@@ -19,6 +19,7 @@
 #include "daemon/callers.h"
 #include "daemon/engine.h"
 #include "daemon/foreign_folders.h"
+#include "daemon/installed_policy.h"
 #include "daemon/posix_agents.h"
 #include "daemon/server.h"
 #include "net/unix_socket.h"
@@ -135,14 +136,19 @@ Result<int> Serve(const DaemonOptions& options, Files& files, Callers& callers) 
   PosixAgents agents(options.binary, options.root + "/daemon.log", options.grace_seconds);
   Engine engine(clock, files, agents, options.root, options.machine);
   engine.SetCancelPatience((options.grace_seconds + kCancelSlackSeconds) * int64_t{1'000'000});
+  PosixFiles own;  // no user's: never through their areas
+  InstalledPolicy policy(own, options.root, options.policy);
+  OC_TRY(in_force, policy.Load());
+  if (!policy.problem().empty())
+    Log(StrCat("the policy is not taken, the one before stays in force: ", policy.problem()));
+  if (in_force) OC_TRY_VOID(engine.SetPolicy(*std::move(in_force), false));
   OC_TRY_VOID(engine.Open());
   if (engine.journal().cut_torn_record())
     Log("a torn last record of the journal was cut off: its act was never done");
   (void)malloc_trim(0);  // reading the journal took much more than it left
   const EngineInfo info = InfoOf(options, clock);
   OC_TRY(listener, options.system ? ListenUnixForAll(info.socket) : ListenUnix(info.socket));
-  Api api(engine, clock, info);
-  if (options.policy) api.UsePolicy(&*options.policy);
+  Api api(engine, clock, info, &policy);
   Server server(engine, api, agents, callers, clock, std::move(listener), options.idle_exit_seconds);
   Log(StrCat("engine ", info.version, " started, pid ", info.pid, ", ", engine.table().jobs().size(),
              " jobs"));

@@ -15,11 +15,11 @@ struct DaemonOptions {
   std::string root;
   std::string binary;  // what is started as `overcap agent`
   Machine machine;
+  std::string policy;  // the file of the policy (installed_policy.h); "": the one that is installed, if any
   int idle_exit_seconds = 3600;  // ends by itself after so long without jobs and clients; 0: never
   int grace_seconds = 10;        // between TERM and KILL, for the agents
   bool system = false;      // of the machine, for all its users (docs/formats/system-engine.md); needs root
   std::string socket = {};  // "": daemon.sock in the root
-  std::optional<Policy> policy = {};  // of the machine's labs: who is in which, who may stop whose jobs
 };
 
 // Serves until it is stopped. A second engine on the same root ends at once with status 0.

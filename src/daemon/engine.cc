@@ -12,6 +12,7 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kRetryAfterUs = 1'000'000;
+constexpr int64_t kSoonestWakeUs = 20'000;
 constexpr int kMostDoublings = 6;                  // of that time: about a minute
 constexpr std::ptrdiff_t kMostRetryTasks = 5'000;  // they stand on a command line
 
@@ -19,6 +20,16 @@ constexpr std::ptrdiff_t kMostRetryTasks = 5'000;  // they stand on a command li
 bool MadeNoProgress(const Job& job, const Event& slot_ended) {
   if (slot_ended.ending.state == JobState::kQueued) return true;
   return job.is_array() && slot_ended.ending.state == JobState::kLost && slot_ended.tasks == TaskResults{};
+}
+
+// One that was told to go and did: whatever its ranks said last. Who has finished has finished; who was
+// cancelled meanwhile is.
+Ending EndingOfSlot(const Job& job, const Slot& slot, Ending ending) {
+  if (!slot.preemption || job.progress.cancel_requested || ending.state == JobState::kQueued) return ending;
+  if (ending.state == JobState::kSucceeded && !job.is_array()) return ending;
+  ending.state = JobState::kPreempted;
+  ending.reason = StrCat("preempted by '", slot.preemption->by, "'");
+  return ending;
 }
 
 }  // namespace
@@ -108,11 +119,11 @@ void Engine::EnqueueIfReady(Job& job) {
     queued.first_slot = job.progress.next_slot;
     queued.resources.time_seconds = 0;  // the limit is a task's, not the lane's
   }
-  scheduler_.Enqueue(queued);
+  queue().Enqueue(queued);
 }
 
 void Engine::JobEnded(const Job& job) {
-  scheduler_.Remove(job.key);
+  queue().Remove(job.key);
   failed_starts_.erase(job.key);
   for (Job* dependent : table_.Dependents(job.spec.id)) EnqueueIfReady(*dependent);
 }
@@ -140,13 +151,14 @@ Result<void> Engine::SlotEnded(Job& job, int attempt, int slot_number) {
   Event event = MakeEvent(EventKind::kSlotEnded, job);
   event.attempt = attempt;
   event.slot = slot_number;
-  event.ending = outcome.ending;
+  event.ending = EndingOfSlot(job, slot, outcome.ending);
   event.tasks = std::move(outcome.tasks);
   // When it ended, not when we learnt of it; a clock that was set may not give a time before its start.
   if (outcome.ended_us > slot.started_us) event.time_us = std::min(event.time_us, outcome.ended_us);
   OC_TRY_VOID(Record({event}));
-  scheduler_.Release(job.key, slot_number);
+  queue().Release(job.key, slot_number);
   task_readers_.erase({job.key, slot_number});
+  stops_.erase({job.key, attempt, slot_number});
   if (MadeNoProgress(job, event)) {
     ++failed_starts_[job.key];
   } else {
@@ -197,7 +209,7 @@ Result<void> Engine::Settle(Job& job) {
   if (next.step == NextStep::kEnd) {
     JobEnded(job);
   } else {
-    scheduler_.Remove(job.key);
+    queue().Remove(job.key);
     if (failed_starts_.contains(job.key)) {
       TryAgainLater(job);
     } else {
@@ -219,25 +231,41 @@ Result<void> Engine::RecordStart(const Start& start) {
   event.gpus = start.allocation.gpus;
   event.cpus = start.allocation.cpus;
   event.boot_id = agents_.CurrentBoot();
+  event.partition = start.partition;
   if (job.array) {
     const auto& retry = job.array->retry;
     event.retry_tasks.assign(retry.begin(),
                              retry.begin() + std::min<std::ptrdiff_t>(std::ssize(retry), kMostRetryTasks));
   }
   OC_TRY_VOID(Record({event}));
-  starts_.push_back({job.key, event.attempt, event.slot});
+  starts_.push_back({job.key, event.attempt, event.slot, start.time_seconds, start.memory_mb});
   UpdateArrayDemand(job);
   return {};
 }
 
 Result<void> Engine::StartPass() {
-  const std::vector<Start> starts = scheduler_.Pass(clock_.WallUs());
+  LookForCheckpoints();
+  const int64_t now = clock_.WallUs();
+  const std::vector<Start> starts = queue().Pass(now);
+  const std::vector<Preempt> preempts = queue().TakePreempts();
   for (size_t i = 0; i < starts.size(); ++i) {
     auto recorded = RecordStart(starts[i]);
     if (recorded) continue;
-    for (size_t undone = i; undone < starts.size(); ++undone) scheduler_.Undo(starts[undone]);
+    if (policy_queue_) {  // what it has decided beside, nobody is told: it begins anew with what is recorded
+      FillQueue();
+      return recorded;
+    }
+    for (size_t undone = i; undone < starts.size(); ++undone) queue().Undo(starts[undone]);
     return recorded;
   }
+  for (const Preempt& preempt : preempts) {
+    if (auto recorded = RecordPreempt(preempt); !recorded) {
+      FillQueue();
+      return recorded;
+    }
+  }
+  if (const int64_t wake = queue().WakeAtUs(); wake > 0)
+    WakeAt(clock_.MonotonicUs() + std::max<int64_t>(wake - now, kSoonestWakeUs));
   return {};
 }
 
@@ -256,6 +284,7 @@ void Engine::DoWhatIsDue(int64_t now) {
       WakeAt(at);
     }
   }
+  StopWhatIsDue(now);
   for (auto it = cancels_.begin(); it != cancels_.end();) {
     const Job* job = table_.FindKey(it->first);
     const bool over = job == nullptr || job->ended();
@@ -295,6 +324,11 @@ void Engine::Act() {
       if (slot.agent) agents_.Signal(*slot.agent, signal);
     }
   }
+  for (const auto& [name, signal] : std::exchange(slot_signals_, {})) {
+    Job* job = table_.FindKey(name.key);
+    const Slot* slot = job == nullptr ? nullptr : job->FindSlot(name.attempt, name.slot);
+    if (slot != nullptr && slot->agent) agents_.Signal(*slot->agent, signal);
+  }
   if (removals_.empty()) return;
   // Removing many files takes long: they are put aside here and removed by another process.
   std::map<std::string, SideWork> trashes;
@@ -326,7 +360,9 @@ void Engine::StartAgent(const StartEffect& effect) {
                    store.owner,
                    area,
                    ClaimFile(*job, effect.attempt, effect.slot),
-                   slot->nodes};
+                   slot->nodes,
+                   effect.time_seconds,
+                   effect.memory_mb};
   const AgentToken token{effect.key, effect.attempt, effect.slot};
   const std::string start_spare =
       job->spec.store.empty() ? job->spec.snapshot : "";  // AgentEnded() may end the job

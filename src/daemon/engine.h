@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,6 +22,8 @@
 #include "daemon/agents.h"
 #include "daemon/job_table.h"
 #include "daemon/journal.h"
+#include "daemon/live_pool_of.h"
+#include "daemon/policy_queue.h"
 #include "model/machine.h"
 #include "sched/scheduler.h"
 #include "sys/clock.h"
@@ -36,11 +39,19 @@ class Engine {
   // else; then Turn(). kCorrupt when the journal is damaged: nothing was changed.
   Result<void> Open();
 
+  // From now on labs share the machine as this policy says: what runs goes on, what waits is looked at anew.
+  // Before Open() only noted. kUsage when it is for another machine (`exact` false: as long as it names this
+  // one); then nothing has changed.
+  Result<void> SetPolicy(Policy policy, bool exact);
+  const Policy* policy() const { return policy_ ? &*policy_ : nullptr; }
+  // The queue as it is now, for who wants to know what would happen; the policy must be there.
+  LivePoolReading LivePool() const;
+
   // How long after a cancel an agent may live.
   void SetCancelPatience(int64_t us) { cancel_patience_us_ = us; }
 
   // Each of these records (or refuses, changing nothing) and takes effect in the next Turn().
-  Result<const Job*> Submit(const JobSpec& spec);  // again with the same id and spec: the job that is there
+  Result<const Job*> Submit(const JobSpec& asked);  // again with the same id and spec: the job that is there
   Result<void> Cancel(std::string_view id, const std::string& reason);
   Result<void> Hold(const std::vector<std::string>& ids);  // all or none
   Result<void> Release(std::string_view id);
@@ -61,7 +72,7 @@ class Engine {
 
   const JobTable& table() const { return table_; }
   const Machine& machine() const { return machine_; }
-  const Scheduler& scheduler() const { return scheduler_; }
+  int FreeGpus() const { return queue().FreeGpus(); }
   const Journal& journal() const { return journal_; }
   // As its user sees it. `in_detail`: with why it waits. What became of each task of an array, and its logs,
   // are in the job's folder, for whoever asks.
@@ -77,7 +88,24 @@ class Engine {
     uint64_t key;
     int attempt;
     int slot;
+    int64_t time_seconds = 0, memory_mb = 0;
   };
+  struct SlotName {
+    uint64_t key = 0;
+    int attempt = 0, slot = 0;
+    auto operator<=>(const SlotName&) const = default;
+  };
+
+  JobQueue& queue() { return policy_queue_ ? static_cast<JobQueue&>(*policy_queue_) : scheduler_; }
+  const JobQueue& queue() const { return const_cast<Engine*>(this)->queue(); }
+  Result<void> MakeQueue();
+  void FillQueue();
+  void AdoptSlot(const Job& job, const Slot& slot);
+  void LookForCheckpoints();
+  Result<void> RecordPreempt(const Preempt& preempt);
+  // The warning (again), and when TERM is due.
+  void RemindSlot(const Job& job, const Slot& slot);
+  void StopWhatIsDue(int64_t now);
 
   // Journal, then table, then the copies in job folders (after the commit).
   Result<void> Record(std::vector<Event> events);
@@ -129,6 +157,7 @@ class Engine {
   void Act();
   void StartAgent(const StartEffect& effect);
   Result<void> WriteSpec(const JobSpec& spec);
+  Result<void> CheckPlacement(JobSpec* spec);
   void WriteCopies();
   std::string AgentFile(const Job& job, int attempt, int slot, std::string_view suffix) const;
   // Who has the slot. Where jobs are others' it is not in a folder of theirs: what it says is believed.
@@ -145,11 +174,22 @@ class Engine {
   int64_t cancel_patience_us_ = 60'000'000;
   JobTable table_;
   Journal journal_;
-  Scheduler scheduler_;
+  Scheduler scheduler_;  // without a policy
+  std::optional<Policy> policy_;
+  bool exact_policy_ = false;
+  std::unique_ptr<PolicyQueue> policy_queue_;  // with one
+  bool opened_ = false;
+  int64_t looked_for_checkpoints_us_ = 0;
 
   std::vector<Event> uncopied_;  // recorded, not yet in their job's folder
   std::vector<StartEffect> starts_;
-  std::vector<std::pair<uint64_t, int>> signals_;  // job, signal to its agents
+  std::vector<std::pair<uint64_t, int>> signals_;       // job, signal to its agents
+  std::vector<std::pair<SlotName, int>> slot_signals_;  // the same to one
+  struct Stop {
+    int64_t at_us = 0;     // monotonic
+    bool stopped = false;  // TERM was sent: next is KILL
+  };
+  std::map<SlotName, Stop> stops_;  // of slots that were told to go
   struct Removal {
     std::string id;
     JobOwner owner;

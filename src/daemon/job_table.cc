@@ -181,6 +181,7 @@ void JobTable::RestoreState(Job& job, const Event& event) {
   if (!job.array) return;
   job.array->done = event.tasks;
   if (RetriesLostTasks(job)) job.array->retry.swap(job.array->done.lost);
+  job.array->retry.insert(job.array->retry.end(), event.retry_tasks.begin(), event.retry_tasks.end());
 }
 
 void JobTable::Remove(Job& job) {
@@ -234,10 +235,11 @@ std::vector<Event> JobTable::Compact() const {
     state.ending = job->ending;
     state.ending.state = job->state;
     state.progress = job->progress;
+    for (const Slot& slot : job->slots) state.progress.preemptions -= slot.preemption ? 1 : 0;
     state.gpus = job->last_gpus;
     if (job->array) {
       state.tasks = job->array->done;
-      if (RetriesLostTasks(*job)) state.tasks.lost = job->array->retry;
+      (RetriesLostTasks(*job) ? state.tasks.lost : state.retry_tasks) = job->array->retry;
     }
     events.push_back(state);
     for (const Slot& slot : job->slots) {

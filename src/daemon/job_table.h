@@ -25,6 +25,7 @@ class JobTable {
   Job* Find(std::string_view id);
   const Job* Find(std::string_view id) const { return const_cast<JobTable*>(this)->Find(id); }
   Job* FindKey(uint64_t key);
+  const Job* FindKey(uint64_t key) const { return const_cast<JobTable*>(this)->FindKey(key); }
   const std::map<uint64_t, std::unique_ptr<Job>>& jobs() const { return jobs_; }  // by order of submission
   int Count(JobState state) const { return counts_[static_cast<size_t>(state)]; }
   int ActiveCount() const;  // not ended

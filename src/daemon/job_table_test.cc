@@ -142,5 +142,33 @@ TEST(JobTableTest, TheCompactListGivesTheSameTable) {
   }
 }
 
+TEST(JobTableTest, WhoWasToldToGoStaysToldWhenTheJournalIsRewritten) {
+  JobTable table;
+  Event array = Submit(kId);
+  array.spec.array = *ParseArraySpec("0-9");
+  Event start = Start(kId, 1, 0), preempt = Of(EventKind::kPreempt, kId);
+  start.partition = "overcap";
+  preempt.attempt = 1, preempt.slot = 0, preempt.by = "bob_1700000000_00000002", preempt.stop_us = 99;
+  Event lane_end = EndSlot(kId, 1, 1, JobState::kPreempted);
+  lane_end.tasks.lost = {3};
+  Event other = preempt;
+  other.slot = 1;
+  for (const Event& event : {array, start, Start(kId, 1, 1), other, lane_end, preempt, preempt})
+    ASSERT_TRUE(table.Apply(event));
+  const Job* job = table.Find(kId);
+  EXPECT_EQ(job->progress.preemptions, 2) << "told twice is told once";
+  EXPECT_EQ(job->array->retry, std::vector<int>{3}) << "also without --requeue";
+  JobTable again;
+  for (const Event& event : table.Compact()) ASSERT_TRUE(again.Apply(*EventFromJson(EventToJson(event))));
+  const Job* copy = again.Find(kId);
+  EXPECT_EQ(copy->progress, job->progress);
+  EXPECT_EQ(copy->array->retry, job->array->retry);
+  ASSERT_EQ(copy->slots.size(), 1U);
+  EXPECT_EQ(copy->slots[0].partition, "overcap");
+  ASSERT_TRUE(copy->slots[0].preemption);
+  EXPECT_EQ(std::pair(copy->slots[0].preemption->by, copy->slots[0].preemption->stop_us),
+            std::pair(preempt.by, int64_t{99}));
+}
+
 }  // namespace
 }  // namespace overcap

@@ -20,14 +20,14 @@ pooled::LiveRun RunOf(const Job& job, const Slot& slot, pooled::MachinePool* mac
 }
 
 // What a job that has ended used in its last attempt; earlier ones have left no times in the table.
-void AddUse(const Job& job, pooled::MachinePool* machine, pooled::LivePool* pool) {
+void AddUse(const Job& job, pooled::MachinePool* machine, std::vector<pooled::LiveUse>* uses) {
   const int64_t seconds = (job.progress.ended_us - job.progress.started_us) / kSecondUs;
   if (job.progress.started_us == 0 || seconds <= 0 || job.is_array()) return;
   const pooled::PoolJob told = machine->TakeRunning(job.spec, job.key);
   const auto& rule =
       machine->rules().partitions[static_cast<size_t>(machine->PartitionAt(job.progress.partition))];
   const double gpus = told.need.gpus > 0 ? told.need.gpus : told.need.cpus / 8.0;
-  pool->uses.push_back(
+  uses->push_back(
       {told.account, gpus * static_cast<double>(seconds) * rule.charge, job.progress.ended_us / kSecondUs});
 }
 
@@ -43,13 +43,19 @@ bool WaitsForNobody(const JobTable& table, const Job& job) {
   });
 }
 
+std::vector<pooled::LiveUse> UsesOf(const JobTable& table, pooled::MachinePool* machine) {
+  std::vector<pooled::LiveUse> uses;
+  for (const auto& [key, job] : table.jobs()) {
+    if (job->ended()) AddUse(*job, machine, &uses);
+  }
+  return uses;
+}
+
 LivePoolReading LivePoolOf(const JobTable& table, pooled::MachinePool* machine) {
   LivePoolReading reading;
+  reading.pool.uses = UsesOf(table, machine);
   for (const auto& [key, job] : table.jobs()) {
-    if (job->ended()) {
-      AddUse(*job, machine, &reading.pool);
-      continue;
-    }
+    if (job->ended()) continue;
     for (const Slot& slot : job->slots) reading.pool.running.push_back(RunOf(*job, slot, machine));
     const bool more = job->state == JobState::kQueued && !job->progress.cancel_requested;
     if (!more || !WaitsForNobody(table, *job)) continue;

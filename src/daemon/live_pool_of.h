@@ -4,6 +4,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/result.h"
 #include "daemon/job_table.h"
@@ -21,6 +22,9 @@ struct LivePoolReading {
 // `machine` gets the accounts of all jobs that are there. Waiting are jobs that are queued, not held and wait
 // for no other job; an array that may have more lanes stands there once.
 LivePoolReading LivePoolOf(const JobTable& table, pooled::MachinePool* machine);
+
+// What jobs that have ended used, for the fair share.
+std::vector<pooled::LiveUse> UsesOf(const JobTable& table, pooled::MachinePool* machine);
 
 // Whether every job that this one waits for (--after, resubmit) has ended as it must.
 bool WaitsForNobody(const JobTable& table, const Job& job);

@@ -107,6 +107,8 @@ Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
     words.insert(words.end(), {"--retry-tasks", JoinInts(start.retry_tasks)});
   }
   if (start.nodes != 1) words.insert(words.end(), {"--nodes", std::to_string(start.nodes)});
+  if (start.time_seconds > 0) words.insert(words.end(), {"--time", std::to_string(start.time_seconds)});
+  if (start.memory_mb > 0) words.insert(words.end(), {"--memory", std::to_string(start.memory_mb)});
   SpawnRequest request;
   request.program = binary_;
   request.env = env_;

@@ -38,6 +38,9 @@ JobRecord Engine::RecordOf(const Job& job, bool in_detail) const {
   for (const Slot& slot : job.slots) {
     record.gpu_indices.insert(record.gpu_indices.end(), slot.gpus.begin(), slot.gpus.end());
   }
+  record.partition = job.progress.partition;
+  record.preemptions = job.progress.preemptions;
+  record.preempted_by = job.progress.preempted_by;
   record.dir = JobDir(job.spec.id);
   if (job.is_array()) record.tasks = CountTasks(job);
   if (!job.is_array()) record.logs = RankLogs(job, record.dir);
@@ -45,10 +48,12 @@ JobRecord Engine::RecordOf(const Job& job, bool in_detail) const {
 }
 
 std::string Engine::WaitReason(const Job& job) const {
+  if (job.state == JobState::kRunning && !job.is_array() && !job.slots.empty() && job.slots[0].preemption)
+    return StrCat("told to give way to '", job.slots[0].preemption->by, "'");
   if (job.state != JobState::kQueued) return job.ending.reason;
   std::string why;
   if (CheckReady(job, &why) != Readiness::kReady) return why;
-  return scheduler_.Explain(job.key, clock_.WallUs());
+  return queue().Explain(job.key, clock_.WallUs());
 }
 
 TaskCounts Engine::CountTasks(const Job& job) const {

@@ -44,6 +44,8 @@ Result<void> Engine::Open() {
     return {};
   };
   OC_TRY_VOID(journal_.Open(replay));
+  opened_ = true;
+  if (policy_) OC_TRY_VOID(MakeQueue());
   RepairCopies(recent);
   std::vector<Job*> active;
   for (const auto& [key, job] : table_.jobs()) {
@@ -99,6 +101,13 @@ Result<void> Engine::RecoverJob(Job& job) {
 // The allocation is taken back first, so that nothing else can be started on it, then the agent is looked
 // for.
 void Engine::RecoverSlot(Job& job, const Slot& slot) {
+  AdoptSlot(job, slot);
+  AgentEnded({job.key, slot.attempt, slot.slot});  // watches it when it lives
+  const Slot* still = job.FindSlot(slot.attempt, slot.slot);
+  if (still != nullptr && still->preemption) RemindSlot(job, *still);
+}
+
+void Engine::AdoptSlot(const Job& job, const Slot& slot) {
   Running running;
   running.key = job.key;
   running.slot = slot.slot;
@@ -110,8 +119,7 @@ void Engine::RecoverSlot(Job& job, const Slot& slot) {
   running.allocation.nodes = slot.nodes;
   running.started_us = slot.started_us;
   running.next_slot = job.progress.next_slot;
-  scheduler_.Adopt(running);
-  AgentEnded({job.key, slot.attempt, slot.slot});  // watches it when it lives
+  queue().Adopt(running);
 }
 
 // Copies in job folders are written after the journal: those of the last turn may be missing.

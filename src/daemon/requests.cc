@@ -9,13 +9,17 @@
 
 namespace overcap {
 
-Result<const Job*> Engine::Submit(const JobSpec& spec) {
+Result<const Job*> Engine::Submit(const JobSpec& asked) {
+  JobSpec spec = asked;
   if (const Job* job = table_.Find(spec.id); job != nullptr) {
+    spec.lab = job->spec.lab;  // the engine's word, of then
     if (job->spec == spec) return job;
     return Fail(ErrorCode::kConflict, StrCat("job '", spec.id, "' exists already and is another one"));
   }
   OC_TRY_VOID(ValidateSpec(spec));
   OC_TRY_VOID(CheckFits(spec.resources, machine_));
+  spec.lab.clear();
+  OC_TRY_VOID(CheckPlacement(&spec));
   for (const Dependency& dependency : spec.after) {
     if (table_.Find(dependency.job_id) != nullptr) continue;
     return Fail(ErrorCode::kNotFound, StrCat("no job '", dependency.job_id, "' to wait for"),
@@ -52,7 +56,7 @@ Result<void> Engine::Cancel(std::string_view id, const std::string& reason) {
   Event cancel = MakeEvent(EventKind::kCancel, *job);
   cancel.reason = reason;
   OC_TRY_VOID(Record({cancel}));
-  scheduler_.Remove(job->key);
+  queue().Remove(job->key);
   signals_.emplace_back(job->key, SIGTERM);
   // The agent has its own ladder for the ranks; an agent that hangs itself is killed.
   const int64_t patience_ends = clock_.MonotonicUs() + cancel_patience_us_;
@@ -85,7 +89,7 @@ Result<void> Engine::Hold(const std::vector<std::string>& ids) {
   for (Job* job : jobs) {
     if (job->state == JobState::kHeld) continue;
     OC_TRY_VOID(Record({MakeEvent(EventKind::kHeld, *job)}));
-    scheduler_.Remove(job->key);
+    queue().Remove(job->key);
   }
   return {};
 }
@@ -131,6 +135,7 @@ Result<void> Engine::Remove(const std::vector<std::string>& ids) {
 
 Result<bool> Engine::Configure(const Machine& machine) {
   if (machine == machine_ || HasRunning()) return false;
+  if (policy_ && !pooled::MachinePool::Make(*policy_, machine, true)) return false;
   for (const auto& [key, job] : table_.jobs()) {
     if (!job->ended() && !CheckFits(job->spec.resources, machine)) return false;
   }
@@ -146,6 +151,7 @@ Result<bool> Engine::Configure(const Machine& machine) {
 void Engine::SetMachine(Machine machine) {
   machine_ = std::move(machine);
   scheduler_.SetNodes({machine_});
+  if (policy_queue_) FillQueue();
 }
 
 }  // namespace overcap

@@ -9,12 +9,17 @@
 namespace overcap {
 namespace {
 
-TaskResults ResultsOf(const AgentReport& report) {
+// What ended badly after the slot was told to go is run again.
+bool WasPreempted(const TaskResult& task, const Slot& slot) {
+  return slot.preemption && task.last_us >= slot.preemption->told_us;
+}
+
+TaskResults ResultsOf(const AgentReport& report, const Slot& slot) {
   TaskResults results;
   for (const TaskResult& task : report.tasks) {
     if (task.ending.state == JobState::kSucceeded) {
       ++results.succeeded;
-    } else if (task.ending.state == JobState::kRunning) {
+    } else if (task.ending.state == JobState::kRunning || WasPreempted(task, slot)) {
       results.lost.push_back(task.task);
     } else {
       results.failed.emplace_back(task.task, task.ending.exit_status);
@@ -94,7 +99,7 @@ Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot
   // What is wrong with the folder of another user is that user's loss, and holds up nobody.
   if (!text && !owned && text.error().code != ErrorCode::kNotFound) return Fail(text.error());
   const AgentReport report = Believable(ParseAgentReport(text ? *text : ""), job.spec);
-  outcome.tasks = ResultsOf(report);
+  outcome.tasks = ResultsOf(report, slot);
   for (const int task : slot.retry_tasks) {
     const auto same = [task](const TaskResult& result) { return result.task == task; };
     if (std::none_of(report.tasks.begin(), report.tasks.end(), same)) outcome.tasks.lost.push_back(task);

@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "cli/commands/daemon_words.h"
 #include "cli/world.h"
+#include "control/policy_file.h"
 #include "control/system_unit.h"
 #include "control/this_machine.h"
 #include "daemon/daemon.h"
@@ -31,34 +32,34 @@ Result<int> Run(cli::World& world, const cli::Args& args) {
     return 0;
   }
   if (!options.system) {
+    OC_TRY(policy, EnginePolicyPath(words.policy_file, world.config()));
+    options.policy = std::move(policy);
     options.machine = ThisMachine(world.config().clusters.at("local"), options.root, false);
     return RunDaemon(options);
   }
-  OC_TRY(setup, ReadSystemSetup(words, world.config()));
+  SystemSetup setup = FindSystemSetup(words, world.config());
   options.root = words.root, options.socket = words.socket;
-  options.machine = std::move(setup.machine), options.policy = std::move(setup.policy);
+  options.machine = std::move(setup.machine), options.policy = setup.policy_file;
   return RunDaemon(options);
 }
 
 Result<int> Recover(cli::World& world, const cli::Args& args) {
   OC_TRY(told, RecoverJournal(RootOf(world, args)));
-  if (world.out().json()) {
-    world.out().Json(JsonWriter().BeginObject().Field("text", told).EndObject().Text());
-  } else {
-    world.out().Line(told);
-  }
+  const std::string json = JsonWriter().BeginObject().Field("text", told).EndObject().Take();
+  world.out().json() ? world.out().Json(json) : world.out().Line(told);
   return 0;
 }
 
 }  // namespace
 
-constinit const cli::Command kDaemon = {.name = "daemon",
-                                        .summary = "run the engine in the foreground",
-                                        .usage = "[--root FOLDER] [--idle-exit SECONDS] [--system]",
-                                        .flags = cli::kDaemonFlags,
-                                        .max_words = 0,
-                                        .run = Run,
-                                        .group = cli::CommandGroup::kSetup};
+constinit const cli::Command kDaemon = {
+    .name = "daemon",
+    .summary = "run the engine in the foreground",
+    .usage = "[--root FOLDER] [--idle-exit SECONDS] [--policy FILE] [--system]",
+    .flags = cli::kDaemonFlags,
+    .max_words = 0,
+    .run = Run,
+    .group = cli::CommandGroup::kSetup};
 
 constinit const cli::Command kDaemonRecover = {
     .name = "daemon recover",

@@ -130,7 +130,7 @@ Event ReadEvent(const Json& json, const KindRow& row) {
   if (row.allocation) event.cpus = json.at("cpus").get<std::vector<int>>();
   if (row.allocation) event.nodes = json.value("nodes", 1);
   if (row.allocation) event.boot_id = json.value("boot", "");
-  if (row.allocation) event.retry_tasks = json.value("retry", std::vector<int>());
+  if (row.allocation || row.progress) event.retry_tasks = json.value("retry", std::vector<int>());
   if (row.allocation) event.partition = json.value("partition", "");
   if (row.kind == EventKind::kPreempt) {
     event.by = json.value("by", "");

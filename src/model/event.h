@@ -67,7 +67,7 @@ struct Event {
   std::vector<int> gpus;
   std::vector<int> cpus;
   std::string boot_id;           // of the machine when the slot was started
-  std::vector<int> retry_tasks;  // arrays: tasks to be run again, before new ones are taken
+  std::vector<int> retry_tasks;  // arrays: tasks to be run again, before new ones are taken; also of kState
   std::string partition;         // kStarted; "": there is no policy
   std::string by;                // kPreempt: the job that gets the room
   int64_t stop_us = 0;           // kPreempt: when its agent gets TERM

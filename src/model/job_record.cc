@@ -161,6 +161,10 @@ void ReadOutcome(FieldReader* reader, JobRecord* record) {
   ReadTime(reader, "started", &record->started_us);
   ReadTime(reader, "ended", &record->ended_us);
   reader->Read("gpu_indices", &record->gpu_indices);
+  reader->Read("partition", &record->partition);
+  reader->Read("partitions", &record->spec.placement.partitions);
+  reader->Read("preemptions", &record->preemptions);
+  reader->Read("preempted_by", &record->preempted_by);
   reader->Read("dir", &record->dir);
 }
 
@@ -295,6 +299,10 @@ std::string RecordToJson(const JobRecord& record, int64_t now_us) {
   WriteLogs(&out, record.logs);
   WriteLinks(&out, record);
   out.Field("priority", spec.priority).Field("restarts", record.restarts);
+  TextOrNull(&out, "partition", record.partition);
+  WriteStrings(&out, "partitions", spec.placement.partitions);
+  out.Field("preemptions", record.preemptions);
+  TextOrNull(&out, "preempted_by", record.preempted_by);
   out.Key("gpu_indices").BeginArray();
   for (const int index : record.gpu_indices) out.Int(index);
   return out.EndArray().EndObject().Take();

@@ -42,6 +42,9 @@ struct JobRecord {
   int first_failed_rank = -1;
   int64_t started_us = 0, ended_us = 0;  // 0: not yet
   std::vector<int> gpu_indices;
+  std::string partition;     // with a policy: where it runs, or ran last
+  int preemptions = 0;       // how often it had to give way
+  std::string preempted_by;  // the last one for whom; "": nobody
   TaskCounts tasks;
   std::optional<std::vector<TaskResult>> failed_tasks;  // arrays, in `query`: by index; not all of very many
   int first_failed_task = -1;                           // in time; -1: none, or not asked for

@@ -49,6 +49,10 @@ JobRecord AnyRecord() {
   record.reason = *Bytes();
   record.attempt = *Small();
   record.restarts = *Small();
+  record.partition = *Bytes();
+  record.preemptions = *Small();
+  record.preempted_by = *Bytes();
+  record.spec.placement.partitions = *rc::gen::container<std::vector<std::string>>(Bytes());
   record.exit_status = *Small();
   record.signal = *Small();
   record.first_failed_rank = *Small();
@@ -91,7 +95,7 @@ TEST(JobRecordTest, AQueuedJobHasNullsWhereThereIsNoValueYet) {
       R"("gpu_type":null,"array":null,"tasks":null,"first_failed_task":null,"failed_tasks":null,"snapshot":null,"source":null,"workdir":null,)"
       R"("submitted":"1970-01-01T00:00:01.000000Z","started":null,"ended":null,"elapsed_s":null,)"
       R"("dir":"/r/jobs/ann_1_00000000","logs":[],"after":[],"resubmit_of":null,"priority":0,"restarts":0,)"
-      R"("gpu_indices":[]})");
+      R"("partition":null,"partitions":[],"preemptions":0,"preempted_by":null,"gpu_indices":[]})");
 }
 
 TEST(JobRecordTest, AnArrayHasTaskCountsAndLogsWithTheirTask) {

@@ -20,70 +20,35 @@
 #include "base/result.h"
 #include "model/job_spec.h"
 #include "model/machine.h"
+#include "sched/job_queue.h"
 #include "sched/pool.h"
 #include "sched/reservation.h"
 
 namespace overcap {
 
-struct QueuedJob {
-  uint64_t key = 0;  // the caller's name for the job
-  uint64_t seq = 0;  // lower goes first; a requeued job keeps its own
-  int priority = 0;  // higher goes first
-  // time_seconds is the limit of one allocation: 0 for the lanes of an array, which take task after task.
-  Resources resources;
-  int slots_wanted = 1;  // allocations it may take; arrays: many
-  int first_slot = 0;    // number of its next allocation; arrays that go on: above all that were ever used
-};
-
-// An allocation that was there before this scheduler.
-struct Running {
-  uint64_t key = 0;
-  uint64_t seq = 0;  // 0: as the key
-  int slot = 0;
-  int priority = 0;
-  Resources resources;
-  Grant allocation;
-  int64_t started_us = 0;
-  int next_slot = 0;  // arrays: numbers below it were used before, also by lanes that have ended
-};
-
-struct Start {
-  uint64_t key = 0;
-  int slot = 0;
-  Grant allocation;
-  bool operator==(const Start&) const = default;
-};
-
-class Scheduler {
+class Scheduler : public JobQueue {
  public:
   // The machines; what runs stays where it is, as far as that is still there.
   void SetNodes(std::vector<Machine> nodes);
 
-  // A job that is known already (by Adopt, or still queued) gets the new values.
-  void Enqueue(const QueuedJob& job);
-  // Takes it out of the queue and, when its last allocation is released, forgets it.
-  void Remove(uint64_t key);
-  // How many more allocations the job may take from now on; it needs no new Enqueue(). Unknown keys are
-  // ignored.
-  void UpdateSlots(uint64_t key, int slots_wanted);
-  void Adopt(const Running& running);
-  // An allocation has ended; fine when there is none.
-  void Release(uint64_t key, int slot);
-  // A start that could not be made: gives the allocation back, the job is queued at its old place.
-  void Undo(const Start& start);
-
-  // What starts now. The scheduler counts it as started.
-  std::vector<Start> Pass(int64_t now_us);
+  void Enqueue(const QueuedJob& job) override;
+  void Remove(uint64_t key) override;
+  void UpdateSlots(uint64_t key, int slots_wanted) override;
+  void Adopt(const Running& running) override;
+  void Release(uint64_t key, int slot) override;
+  void Undo(const Start& start) override;
+  std::vector<Start> Pass(int64_t now_us) override;
 
   // Could it ever run here? kUsage: "asks for 8 GPUs, this machine has 4".
   Result<void> Fits(const Resources& resources) const;
-  // Why a job that is queued waits; empty when it is not queued. For people.
-  std::string Explain(uint64_t key, int64_t now_us) const;
+  std::string Explain(uint64_t key, int64_t now_us) const override;
 
   size_t queued() const { return queued_; }
   size_t running() const { return uses_.size(); }
   std::vector<int> FreeGpuIndices() const { return pool_.FreeGpuIndices(0); }
-  int FreeGpus() const { return pool_.machines().empty() ? 0 : static_cast<int>(FreeGpuIndices().size()); }
+  int FreeGpus() const override {
+    return pool_.machines().empty() ? 0 : static_cast<int>(FreeGpuIndices().size());
+  }
   int FreeCpus() const { return pool_.machines().empty() ? 0 : pool_.FreeCpus(0); }
 
  private:

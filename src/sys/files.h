@@ -46,6 +46,13 @@ class Files {
   virtual Result<void> RemoveTree(const std::string& path) = 0;  // fine when it is gone
   virtual bool Exists(const std::string& path) const = 0;
   virtual Result<std::vector<std::string>> List(const std::string& path) const = 0;  // names, sorted
+  static constexpr int kMostEntriesLookedAt = 256;
+  // When something in this folder was last written, made or removed, as far as its first few entries tell;
+  // microseconds since 1970. 0: nobody knows.
+  virtual int64_t FolderChangedUs(const std::string& path) const {
+    (void)path;
+    return 0;
+  }
 };
 
 }  // namespace overcap

@@ -207,6 +207,25 @@ Result<void> PosixFiles::RemoveTree(const std::string& path) {
   return overcap::RemoveTree(path);
 }
 
+int64_t PosixFiles::FolderChangedUs(const std::string& path) const {
+  const auto changed = [](const struct stat& seen) {
+    return int64_t{seen.st_mtim.tv_sec} * 1'000'000 + seen.st_mtim.tv_nsec / 1000;
+  };
+  struct stat seen {};
+  if (stat(path.c_str(), &seen) != 0) return 0;
+  int64_t latest = changed(seen);
+  DIR* folder = opendir(path.c_str());
+  if (folder == nullptr) return latest;
+  int left = kMostEntriesLookedAt;
+  for (const dirent* entry = readdir(folder); entry != nullptr && left > 0; entry = readdir(folder), --left) {
+    const bool upwards = std::string_view(entry->d_name) == "..";
+    if (!upwards && fstatat(dirfd(folder), entry->d_name, &seen, AT_SYMLINK_NOFOLLOW) == 0)
+      latest = std::max(latest, changed(seen));
+  }
+  closedir(folder);
+  return latest;
+}
+
 bool PosixFiles::Exists(const std::string& path) const {
   struct stat info {};
   return lstat(path.c_str(), &info) == 0;

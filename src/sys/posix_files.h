@@ -21,6 +21,7 @@ class PosixFiles : public Files {
   Result<void> Remove(const std::string& path) override;
   Result<void> RemoveTree(const std::string& path) override;
   bool Exists(const std::string& path) const override;
+  int64_t FolderChangedUs(const std::string& path) const override;
   Result<std::vector<std::string>> List(const std::string& path) const override;
 };
 

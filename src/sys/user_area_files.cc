@@ -329,4 +329,28 @@ Result<std::vector<std::string>> UserAreaFiles::List(const std::string& path) co
   return names;
 }
 
+int64_t UserAreaFiles::FolderChangedUs(const std::string& path) const {
+  if (!InArea(path)) return plain_.FolderChangedUs(path);
+  const auto changed = [](const struct stat& seen) {
+    return int64_t{seen.st_mtim.tv_sec} * 1'000'000 + seen.st_mtim.tv_nsec / 1000;
+  };
+  const auto area = OpenArea(path);
+  if (!area) return 0;
+  Fd fd = OpenBelow(area->folder, area->below, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+  struct stat seen {};
+  if (!fd || fstat(fd.Get(), &seen) != 0) return 0;
+  int64_t latest = changed(seen);
+  DIR* opened = fdopendir(fd.Get());
+  if (opened == nullptr) return latest;
+  (void)fd.Release();
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opened, closedir);
+  int left = kMostEntriesLookedAt;
+  for (const dirent* entry = readdir(opened); entry != nullptr && left > 0; entry = readdir(opened), --left) {
+    const bool upwards = std::string_view(entry->d_name) == "..";
+    if (!upwards && fstatat(dirfd(opened), entry->d_name, &seen, AT_SYMLINK_NOFOLLOW) == 0)
+      latest = std::max(latest, changed(seen));
+  }
+  return latest;
+}
+
 }  // namespace overcap

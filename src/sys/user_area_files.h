@@ -39,6 +39,7 @@ class UserAreaFiles : public Files {
   // that.
   Result<void> RemoveTree(const std::string& path) override;
   bool Exists(const std::string& path) const override;
+  int64_t FolderChangedUs(const std::string& path) const override;
   Result<std::vector<std::string>> List(const std::string& path) const override;
 
  private:

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "daemon/engine.h"
 #include "model/job_id.h"
+#include "model/policy/policy_text.h"
 #include "mortal_files.h"
 #include "sim_agents.h"
 #include "sys/clock.h"
@@ -23,6 +24,17 @@ namespace {
 
 constexpr char kRoot[] = "/state/overcap";
 constexpr int kSteps = 400;
+
+// Steps are tenths of seconds: grace and quantum end now and then.
+constexpr char kPolicy[] = R"(
+nodes: {box: {gpus: a40:4, cpus: 4}}
+labs:
+  vision: 2 ann
+  nlp: 2 ann bob
+partitions:
+  overcap: {grace: 1s, quantum: 1s}
+  user-overcap: {grace: 0, quantum: 1s}
+)";
 
 int FromEnvironment(const char* name, int absent) {
   const char* value = std::getenv(name);
@@ -39,8 +51,12 @@ Machine FourGpus() {
 
 class World {
  public:
-  explicit World(uint64_t seed)
-      : random_(seed), files_(seed + 1), mortal_(files_, life_), agents_(files_, random_, life_) {
+  explicit World(uint64_t seed, bool with_policy = false)
+      : with_policy_(with_policy),
+        random_(seed),
+        files_(seed + 1),
+        mortal_(files_, life_),
+        agents_(files_, random_, life_) {
     EXPECT_TRUE(files_.MakeFolders("/state"));
     EXPECT_TRUE(files_.SyncFolder("/"));
     StartEngine();
@@ -80,7 +96,7 @@ class World {
     }
   }
 
-  static inline int jobs_seen = 0, runs_seen = 0;  // over all seeds
+  static inline int jobs_seen = 0, runs_seen = 0, preemptions_seen = 0;  // over all seeds
 
   void CheckAll() {
     CheckJournal();
@@ -92,9 +108,9 @@ class World {
       EXPECT_TRUE(job->ended()) << id << " is still " << JobStateName(job->state) << ": "
                                 << engine_->RecordOf(*job, true).reason << HistoryOf(id);
       CheckRuns(*job);
+      preemptions_seen += job->progress.preemptions;
     }
-    EXPECT_EQ(engine_->scheduler().FreeGpus(), 4) << "GPUs leaked";
-    EXPECT_EQ(engine_->scheduler().running(), 0u);
+    EXPECT_EQ(engine_->FreeGpus(), 4) << "GPUs leaked";
   }
 
  private:
@@ -105,7 +121,8 @@ class World {
       const int task = job.is_array() ? job.spec.array.IndexAt(i) : -1;
       const int runs = agents_.runs[{job.spec.id, task}];
       ran += runs > 0;
-      const bool may_run_again = job.spec.requeue || (job.spec.max_restarts > 0 && !job.is_array());
+      const bool may_run_again =
+          job.spec.requeue || (job.spec.max_restarts > 0 && !job.is_array()) || job.progress.preemptions > 0;
       EXPECT_TRUE(runs <= 1 || may_run_again)
           << job.spec.id << " task " << task << " ran " << runs << " times";
     }
@@ -143,6 +160,9 @@ class World {
   void StartEngine() {
     life_.Revive();
     engine_ = std::make_unique<Engine>(clock_, mortal_, agents_, kRoot, FourGpus());
+    if (with_policy_) {
+      EXPECT_TRUE(engine_->SetPolicy(*ParsePolicy(kPolicy, "policy.yaml"), true));
+    }
     const auto opened = engine_->Open();
     if (!opened) {
       // A full disk may refuse the start; nothing else may.
@@ -194,13 +214,24 @@ class World {
     if (random_.Below(5) == 0) spec.array = *ParseArraySpec(random_.Below(2) == 0 ? "0-6%2" : "1-9:2");
     if (!accepted_.empty() && random_.Below(6) == 0) spec.after = {{Any(), random_.Below(2) == 0}};
     if (!accepted_.empty() && random_.Below(8) == 0) spec.replaces = Any();
+    if (with_policy_) Place(&spec);
     const auto submitted = engine_->Submit(spec);
+    if (with_policy_ && !submitted && submitted.error().code == ErrorCode::kUsage) return;  // over its cap
     if (submitted) asked_.push_back(spec.id);
     // Only a full disk, or the engine's own death, may refuse a good job.
     if (!submitted && !life_.Dead()) {
       EXPECT_EQ(submitted.error().code, ErrorCode::kUnavailable) << submitted.error().message;
     }
     Turn();
+  }
+
+  void Place(JobSpec* spec) {
+    constexpr const char* kPartitions[] = {"short", "overcap", "user-overcap", "debug"};
+    spec->user = random_.Below(2) == 0 ? "ann" : "bob";
+    spec->placement.account = spec->user == "bob" ? "nlp" : random_.Below(2) == 0 ? "vision" : "nlp";
+    spec->placement.partitions = {kPartitions[random_.Below(4)]};
+    if (random_.Below(3) == 0) spec->placement.partitions.emplace_back("overcap");
+    spec->resources.time_seconds = random_.Below(2) == 0 ? 0 : 600;
   }
 
   std::string Any() { return accepted_[random_.Below(accepted_.size())]; }
@@ -234,6 +265,7 @@ class World {
     }
   }
 
+  const bool with_policy_;
   SeededRandom random_;
   FakeClock clock_;
   FakeFiles files_;
@@ -252,6 +284,7 @@ class EngineSimulation : public testing::TestWithParam<int> {
     const int seeds = FromEnvironment("OVERCAP_SIM_SEEDS", 300);
     EXPECT_GT(World::jobs_seen, 20 * seeds);
     EXPECT_GT(World::runs_seen, 20 * seeds);
+    EXPECT_GT(World::preemptions_seen, seeds);
   }
 };
 
@@ -259,6 +292,17 @@ TEST_P(EngineSimulation, LosesNoJobRunsNoneTwiceAndGivesNoGpuTwice) {
   const uint64_t seed = static_cast<uint64_t>(GetParam());
   SCOPED_TRACE(StrCat("seed ", seed));
   World world(seed);
+  for (int step = 0; step < kSteps && !HasFatalFailure(); ++step) world.Step();
+  world.Settle();
+  world.CheckAll();
+}
+
+// Kills of the engine in the middle of preemptions too: between what is recorded, the warning, the end of the
+// victim and the start of who needs its place.
+TEST_P(EngineSimulation, DoesTheSameWhereLabsShareTheMachine) {
+  const uint64_t seed = static_cast<uint64_t>(GetParam()) + 1'000'000;
+  SCOPED_TRACE(StrCat("seed ", seed));
+  World world(seed, true);
   for (int step = 0; step < kSteps && !HasFatalFailure(); ++step) world.Step();
   world.Settle();
   world.CheckAll();

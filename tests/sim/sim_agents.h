@@ -54,8 +54,8 @@ class SimAgents : public Agents {
     processes_[agent.pid].told_to_stop = true;
   }
   int KillStrays(const SlotName&) override { return 0; }
-  void PrepareSpare(const std::string&, const std::string&) override {}
-  void EmptyTrash(const std::string&) override {}
+  void PrepareSpare(const SideWork&, const std::string&) override {}
+  void EmptyTrash(const SideWork&) override {}
 
   // One step of one agent, drawn from the seed.
   void Step() {
@@ -158,6 +158,8 @@ class SimAgents : public Agents {
   void CheckGpus(const Process& process) const {
     for (const auto& [pid, other] : processes_) {
       if (other.stage != Stage::kRunning || pid == process.identity.pid) continue;
+      EXPECT_TRUE(other.task >= 0 || other.start.job_id != process.start.job_id)
+          << "runs twice at the same time";
       for (const int gpu : other.start.gpus) {
         for (const int own : process.start.gpus)
           EXPECT_NE(gpu, own) << other.start.job_id << " and " << process.start.job_id;

@@ -6,7 +6,7 @@
 namespace overcap::cli {
 
 Result<SystemWords> SystemWordsOf(const Args& args) {
-  for (const std::string_view flag : {"--socket", "--policy", "--print-unit"}) {
+  for (const std::string_view flag : {"--socket", "--print-unit"}) {
     if (args.Has(flag) && !args.Has("--system"))
       return Fail(ErrorCode::kUsage, StrCat("flag '", flag, "' needs --system"));
   }

@@ -16,7 +16,7 @@ constexpr Flag kDaemonFlags[] = {
     {"--idle-exit", "", "SECONDS", "end after so long without jobs and clients; 0: never"},
     {"--system", "", "", "serve all users of this machine; needs root"},
     {"--socket", "", "FILE", "with --system: where it listens"},
-    {"--policy", "", "FILE", "with --system: which labs there are (docs/formats/policy.md)"},
+    {"--policy", "", "FILE", "how labs share this machine (docs/formats/policy.md)"},
     {"--print-unit", "", "", "with --system: print a unit for systemd and end"}};
 
 // What an engine for all users is told; kUsage for flags of it without --system.

@@ -70,7 +70,7 @@ class JobsTable {
     if (stale_.empty()) stale_ = record.stale;
     table_.AddRow({record.spec.id, StateCell(record), StrCat(record.spec.resources.gpus),
                    FormatDuration((now_us_ - record.spec.submitted_us) / 1'000'000), Elapsed(record, now_us_),
-                   record.spec.name, record.reason, CommandCell(record)},
+                   record.spec.lab, record.partition, record.spec.name, record.reason, CommandCell(record)},
                   {Style::kPlain, StateStyle(record.state)});
   }
 
@@ -98,7 +98,7 @@ class JobsTable {
     size_t row;
     std::string id;
   };
-  static constexpr size_t kReasonColumn = 6;
+  static constexpr size_t kReasonColumn = 8;
 
   const int64_t now_us_;
   Table table_{{{"JOB"},
@@ -106,6 +106,8 @@ class JobsTable {
                 {"GPUS", true},
                 {"AGE", true},
                 {"ELAPSED", true},
+                {"LAB"},
+                {"PARTITION"},
                 {"NAME"},
                 {"REASON", false, true},
                 {"COMMAND", false, true}}};

@@ -68,11 +68,13 @@ void PrintResult(const PolicyApplied& applied, const std::string& folder, Output
 }
 
 Result<int> Run(World& world, const Args& args) {
-  OC_TRY(policy, ReadPolicyFile(args.words()[0]));
+  OC_TRY(text, PolicyFileText(args.words()[0]));
+  OC_TRY(policy, ParsePolicy(text, args.words()[0]));
   OC_TRY(cluster, world.GetCluster());
   Output& out = world.out();
   PolicyApplyOptions options;
   options.dry_run = args.Has("--dry-run");
+  options.text = std::move(text);
   options.folder = args.Get("--write");
   if (args.Has("--write") && options.folder.empty())
     return Fail(ErrorCode::kUsage, "--write needs the name of a folder");

@@ -56,6 +56,10 @@ void PrintFacts(World& world, const JobRecord& record) {
   Fact(out, "state", out.Paint(StateStyle(record.state), StateText(record, world.clock().WallUs())));
   Fact(out, "failure", FailureText(record));
   Fact(out, "attempt", AttemptText(record));
+  Fact(out, "lab", spec.lab);
+  Fact(out, "partition", record.partition.empty() ? Join(spec.placement.partitions, ",") : record.partition);
+  if (record.preemptions > 0)
+    Fact(out, "preempted", StrCat(CountOf(record.preemptions, "time"), ", last by ", record.preempted_by));
   Fact(out, "tasks", TasksLine(record));
   Fact(out, "failed", FailedTasksLine(record, kMostTasks));
   Fact(out, "command", CommandText(spec.command));

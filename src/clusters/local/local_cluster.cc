@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unistd.h>
 
 #include "base/json_scan.h"
 #include "base/text.h"
@@ -40,7 +41,8 @@ JsonWriter Request(std::string_view op, std::string_view key, const std::vector<
 LocalCluster::LocalCluster(Options options)
     : options_(std::move(options)),
       client_({options_.root, options_.binary, [this] { return MachineToJson(GetMachine(true)); },
-               options_.socket, options_.system}) {}
+               options_.socket, options_.system}),
+      policy_([this](std::string_view request) { return client_.Call(request, kPatience); }) {}
 
 Result<Machine> LocalCluster::AskForMachine() const {
   OC_TRY(reply, client_.Call("{\"op\":\"status\"}", kPatience));
@@ -58,7 +60,7 @@ Capabilities LocalCluster::GetCapabilities() const {
           .array = true,
           .dependencies = true,
           .local_files = true,
-          .placement = options_.system,
+          .placement = options_.system || access((options_.root + "/policy.yaml").c_str(), F_OK) == 0,
           .stores = !options_.system,
           .max_nodes = 1,
           .node = GetMachine()};

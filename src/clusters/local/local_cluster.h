@@ -7,6 +7,7 @@
 #include "base/json_writer.h"
 #include "clusters/cluster.h"
 #include "clusters/local/engine_client.h"
+#include "clusters/local/local_policy.h"
 
 namespace overcap {
 
@@ -36,6 +37,7 @@ class LocalCluster : public Cluster {
   Result<void> Remove(const std::vector<std::string>& ids) override;
   Result<bool> Wait(const std::vector<std::string>& ids, WaitUntil until, int64_t timeout_seconds) override;
   Result<std::vector<NodeInfo>> Nodes() override;
+  ClusterPolicy* Policies() override { return &policy_; }
 
  private:
   const Machine& GetMachine(bool fresh = false) const;
@@ -45,6 +47,7 @@ class LocalCluster : public Cluster {
   Options options_;
   mutable std::optional<Machine> machine_;
   mutable EngineClient client_;
+  LocalPolicy policy_;
 };
 
 }  // namespace overcap

@@ -55,6 +55,8 @@ struct Column {
 constexpr Column kTableColumns[] = {
     {"id", [](std::string_view cell, JobRecord& record) { record.spec.id = Bytes(cell); }},
     {"user", [](std::string_view cell, JobRecord& record) { record.spec.user = Bytes(cell); }},
+    {"lab", [](std::string_view cell, JobRecord& record) { record.spec.lab = Bytes(cell); }},
+    {"partition", [](std::string_view cell, JobRecord& record) { record.partition = Bytes(cell); }},
     {"name", [](std::string_view cell, JobRecord& record) { record.spec.name = Bytes(cell); }},
     {"state", ReadState},
     {"reason", [](std::string_view cell, JobRecord& record) { record.reason = Bytes(cell); }},

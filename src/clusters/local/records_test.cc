@@ -10,12 +10,14 @@ namespace {
 
 TEST(EngineReply, ReadsTheRowsOfATable) {
   const auto records = ReadRows(
-      R"({"counts":{"queued":1},"rows":[["ann_1_00000001","ann","n\"m","failed","why",2,3,["a b",{"hex":"ff00"}],4,1,10,20,30,"0-9%2"]]})",
+      R"({"counts":{"queued":1},"rows":[["ann_1_00000001","ann","vision","short","n\"m","failed","why",2,3,["a b",{"hex":"ff00"}],4,1,10,20,30,"0-9%2"]]})",
       ListDetail::kTable);
   ASSERT_TRUE(records) << records.error().message;
   JobRecord wanted;
   wanted.spec.id = "ann_1_00000001";
   wanted.spec.user = "ann";
+  wanted.spec.lab = "vision";
+  wanted.partition = "short";
   wanted.spec.name = "n\"m";
   wanted.state = JobState::kFailed;
   wanted.reason = "why";

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "model/policy/lab_choice.h"
 #include "sched/pooled/job_defaults.h"
 #include "sched/pooled/rules_of.h"
 
@@ -58,24 +59,12 @@ Policy OnlyHere(Policy policy, const std::string& host, const Machine& machine) 
 }  // namespace
 
 Result<std::string> LabOf(const Policy& policy, const JobSpec& spec) {
-  const std::vector<std::string> labs = LabsOf(policy, spec.user);
-  if (labs.empty()) {
-    return Fail(ErrorCode::kDenied, StrCat("user ", Quoted(spec.user), " is in no lab of the policy"),
-                "an administrator adds users to labs in the policy file");
-  }
-  const std::string& named = spec.placement.account;
-  if (named.empty()) return labs.front();
-  const std::string hint = StrCat("labs of ", Quoted(spec.user), ": ", Join(labs, ", "));
-  if (FindPolicyLab(policy, named) == nullptr)
-    return Fail(ErrorCode::kUsage, StrCat("the policy has no lab ", Quoted(named)), hint);
-  if (std::ranges::find(labs, named) == labs.end()) {
-    return Fail(ErrorCode::kDenied,
-                StrCat("user ", Quoted(spec.user), " is no member of lab ", Quoted(named)), hint);
-  }
-  return named;
+  if (spec.lab.empty()) return ChooseLab(policy, spec.user, spec.placement.account);
+  if (FindPolicyLab(policy, spec.lab) != nullptr) return spec.lab;
+  return Fail(ErrorCode::kUsage, StrCat("the policy has no lab ", Quoted(spec.lab), " any more"));
 }
 
-Result<std::string> HostOf(const Policy& policy, const Machine& machine) {
+Result<std::string> HostOf(const Policy& policy, const Machine& machine, bool exact) {
   std::string host = machine.host;
   if (NodesOf(policy, host) == nullptr) host = host.substr(0, host.find('.'));
   if (NodesOf(policy, host) == nullptr && NodeTotal(policy) == 1) host = policy.nodes.front().names.front();
@@ -86,15 +75,15 @@ Result<std::string> HostOf(const Policy& policy, const Machine& machine) {
                 "name it under 'nodes', or let the policy have one node only");
   }
   const std::string wanted = TextOf(nodes->gpus), there = TextOf(GpusByType(machine));
-  if (wanted == there) return host;
+  if (wanted == there || !exact) return host;
   return Fail(
       ErrorCode::kUsage,
       StrCat("the policy gives node ", Quoted(host), " ", wanted, ", this machine has ", there),
       "`overcap doctor` says what was found here; `gpus` of the cluster in the configuration declares it");
 }
 
-Result<MachinePool> MachinePool::Make(Policy policy, const Machine& machine) {
-  OC_TRY(host, HostOf(policy, machine));
+Result<MachinePool> MachinePool::Make(Policy policy, const Machine& machine, bool exact) {
+  OC_TRY(host, HostOf(policy, machine, exact));
   if (machine.gpus.size() > kMostGpusPerNode)
     return Fail(ErrorCode::kUsage, StrCat("a machine with a policy has at most ", kMostGpusPerNode, " GPUs"));
   policy = OnlyHere(std::move(policy), host, machine);
@@ -159,7 +148,7 @@ PoolJob MachinePool::JobOf(const JobSpec& spec, uint64_t key, int account, uint6
   if (job.need.gpus == 0) job.need.cpus = std::max(1, job.need.cpus);
   job.limit_s = spec.resources.time_seconds;
   job.submit_s = spec.submitted_us / 1'000'000;
-  job.boost = std::min(0, spec.priority);  // nobody may put their own jobs before those of others
+  job.boost = spec.priority;
   return job;
 }
 

@@ -16,18 +16,17 @@
 
 namespace overcap::pooled {
 
-// Which lab a job counts for: the one that it names, else the default of its user. kDenied: the user is no
-// member of it, or of none; kUsage: there is no such lab.
+// Which lab a job counts for: the one that it has, else the one that it asks for or the default of its user.
 Result<std::string> LabOf(const Policy& policy, const JobSpec& spec);
 
-// The host of the policy that this machine is: that of its name, or the only one. kUsage: there is none, or
-// it does not have the GPUs that the policy gives it.
-Result<std::string> HostOf(const Policy& policy, const Machine& machine);
+// The host of the policy that this machine is: that of its name, or the only one. kUsage: there is none, or,
+// with `exact`, it does not have the GPUs that the policy gives it.
+Result<std::string> HostOf(const Policy& policy, const Machine& machine, bool exact);
 
 class MachinePool {
  public:
   // kUsage as HostOf().
-  static Result<MachinePool> Make(Policy policy, const Machine& machine);
+  static Result<MachinePool> Make(Policy policy, const Machine& machine, bool exact);
 
   const Policy& policy() const { return policy_; }
   const Rules& rules() const { return rules_; }

@@ -45,7 +45,7 @@ JobSpec Asking(const std::string& user, int gpus, std::vector<std::string> parti
 
 class MachinePoolTest : public testing::Test {
  protected:
-  MachinePool pool = *MachinePool::Make(Read(kText), Box());
+  MachinePool pool = *MachinePool::Make(Read(kText), Box(), true);
 
   std::string Refusal(const JobSpec& spec) {
     auto taken = pool.Take(spec, 1);
@@ -65,9 +65,9 @@ TEST_F(MachinePoolTest, EachTypeIsANodeWithItsPartOfTheMachine) {
 TEST_F(MachinePoolTest, AJobCountsForTheLabItNamesOrForItsUsersDefault) {
   EXPECT_EQ(*LabOf(pool.policy(), Asking("ann", 1)), "nlp");
   EXPECT_EQ(*LabOf(pool.policy(), Asking("ann", 1, {}, "vision")), "vision");
-  EXPECT_EQ(Refusal(Asking("bob", 1, {}, "nlp")), "user 'bob' is no member of lab 'nlp'");
-  EXPECT_EQ(Refusal(Asking("bob", 1, {}, "art")), "the policy has no lab 'art'");
-  EXPECT_EQ(Refusal(Asking("eve", 1)), "user 'eve' is in no lab of the policy");
+  EXPECT_EQ(Refusal(Asking("bob", 1, {}, "nlp")), "user 'bob' is not in lab 'nlp'");
+  EXPECT_EQ(Refusal(Asking("bob", 1, {}, "art")), "user 'bob' is not in lab 'art'");
+  EXPECT_EQ(Refusal(Asking("eve", 1)), "user 'eve' is in no lab");
 }
 
 TEST_F(MachinePoolTest, PartitionsThatTheUserMayNotUseAreLeftOut) {
@@ -98,10 +98,10 @@ TEST_F(MachinePoolTest, LimitsOfAPartitionHoldForTheSizeOfAJob) {
 TEST_F(MachinePoolTest, AMachineThatIsNotInThePolicyIsRefused) {
   Machine other = Box();
   other.gpus.pop_back();
-  EXPECT_EQ(MachinePool::Make(Read(kText), other).error().message,
+  EXPECT_EQ(MachinePool::Make(Read(kText), other, true).error().message,
             "the policy gives node 'box' a40:2,titan_x:2, this machine has a40:1,titan_x:2");
   const Policy two = Read("nodes: {a1: a40:1, a2: a40:1}\nlabs: {vision: 1 ann}\n");
-  EXPECT_EQ(MachinePool::Make(two, Box()).error().message,
+  EXPECT_EQ(MachinePool::Make(two, Box(), true).error().message,
             "the policy has no node 'box.example.org', which this machine is");
 }
 

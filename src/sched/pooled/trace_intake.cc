@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "sched/pooled/job_defaults.h"
 #include "sched/pooled/rules_of.h"
 
 namespace overcap::pooled {
@@ -133,6 +134,12 @@ std::optional<PoolJob> TraceIntake::JobOf(size_t at) {
   made.partitions = PartitionsOf(job, lab);
   if (made.partitions == 0) return skip("takes longer than any partition allows");
   made.need = NeedOf(job, types);
+  const PartitionRule& first =
+      scheduler_->rules()
+          .partitions[static_cast<size_t>(FirstPartition(scheduler_->rules(), made.partitions))];
+  made.need.mem_mb = made.need.gpus * first.mem_mb_per_gpu;
+  if (job.cpus == 0 && first.cpus_per_gpu > 0 && made.need.gpus > 0)
+    made.need.cpus = made.need.gpus * first.cpus_per_gpu;
   made.limit_s = job.limit_s;
   made.submit_s = job.submit_s;
   made.checkpoint_every_s = options_.checkpoint_s;
