@@ -21,8 +21,7 @@ std::string RootOf(const cli::World& world, const cli::Args& args) {
 Result<int> Run(cli::World& world, const cli::Args& args) {
   DaemonOptions options;
   options.system = args.Has("--system");
-  options.root = RootOf(world, args);
-  options.binary = world.binary();
+  options.root = RootOf(world, args), options.binary = world.binary();
   OC_TRY(words, cli::SystemWordsOf(args));
   OC_TRY(idle, args.GetInt("--idle-exit", options.system ? 0 : options.idle_exit_seconds, 0, 365 * 86400));
   options.idle_exit_seconds = static_cast<int>(idle);
