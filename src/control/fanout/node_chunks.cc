@@ -103,7 +103,7 @@ Result<void> NodeChunks::Fetch(const std::vector<CheckedChunk>& chunks, char* ou
   while (!missing.chunks.empty()) {
     OC_TRY(peer, CurrentPeer());
     if (peer->use.peer.empty()) return FromHead(&missing);
-    const Result<void> got = FromPeer(peer, &missing);
+    Result<void> got = FromPeer(peer, &missing);
     if (got) break;
     if (*uplink_.gone()) return got;
     Blame(peer, got.error());
