@@ -244,7 +244,7 @@ TEST(Config, WhatIsWrongIsSaidWithFileAndLine) {
        "'local'?"},
       {"clusters: {local: {driver: xyz}}\n",
        "overcap.yaml:1: 'clusters.local.driver' must be a driver, and there is no 'xyz' | drivers are: "
-       "local, slurm, fake"},
+       "local, system, slurm, fake"},
       {"code: {max_bytes_warn: none}\n",
        "overcap.yaml:1: 'code.max_bytes_warn' must be a size like 16G, not 'none' | write it like 512M, 16G "
        "or 1.5T"},

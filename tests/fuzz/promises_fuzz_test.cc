@@ -23,7 +23,9 @@ TEST(PromisesFuzz, LinesAreReadOrSkipped) {
                  for (const KeptPromise& one : kept) {
                    const auto again = ReadPromises(PromiseLine(one.promise));
                    EXPECT_EQ(again.size(), 1U);
-                   if (!again.empty()) EXPECT_EQ(again[0].promise, one.promise);
+                   if (!again.empty()) {
+                     EXPECT_EQ(again[0].promise, one.promise);
+                   }
                  }
                  return !kept.empty();
                });
