@@ -2,9 +2,9 @@
 #include "agent/agent_command.h"
 
 #include "agent/agent.h"
-#include "agent/elastic/node_step.h"
 #include "agent/courier/courier_server.h"
 #include "agent/courier/node_code.h"
+#include "agent/elastic/node_step.h"
 #include "agent/listen.h"
 #include "agent/spare.h"
 #include "agent/start_as.h"

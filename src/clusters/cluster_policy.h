@@ -51,7 +51,8 @@ class ClusterPolicy {
 
   // For clusters whose engine reads the file itself: its text, which the next calls are about.
   virtual void TakeText(const std::string& text) { (void)text; }
-  // The policy that the cluster's own engine follows now; nothing: there is none, or it does not read policies.
+  // The policy that the cluster's own engine follows now; nothing: there is none, or it does not read
+  // policies.
   virtual Result<std::optional<Policy>> InForce() { return std::optional<Policy>(); }
 
   // What is different now. Asks the cluster itself, not what is remembered of it; changes nothing. kUsage

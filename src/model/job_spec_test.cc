@@ -39,14 +39,10 @@ JobSpec AnySpec() {
   spec.cluster = *Bytes();
   spec.name = *Bytes();
   spec.command = *rc::gen::container<std::vector<std::string>>(Bytes());
-  spec.resources = {*rc::gen::arbitrary<int>(),
-                    *rc::gen::arbitrary<int>(),
-                    *rc::gen::arbitrary<int>(),
-                    *rc::gen::arbitrary<int>(),
-                    *rc::gen::arbitrary<int>(),
-                    *rc::gen::arbitrary<int64_t>(),
-                    *rc::gen::arbitrary<int64_t>(),
-                    *Bytes()};
+  spec.resources = {*rc::gen::arbitrary<int>(),     *rc::gen::arbitrary<int>(),
+                    *rc::gen::arbitrary<int>(),     *rc::gen::arbitrary<int>(),
+                    *rc::gen::arbitrary<int>(),     *rc::gen::arbitrary<int64_t>(),
+                    *rc::gen::arbitrary<int64_t>(), *Bytes()};
   if (*rc::gen::arbitrary<bool>()) spec.array = *ParseArraySpec("0-9,20-30:5%3");
   spec.placement = {*rc::gen::container<std::vector<std::string>>(Bytes()), *Bytes(), *Bytes(), *Bytes(),
                     *rc::gen::container<std::vector<std::string>>(Bytes())};

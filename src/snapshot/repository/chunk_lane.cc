@@ -49,7 +49,8 @@ Result<void> ChunkWriter::Lane::State::Append(ChunkKind kind, const Digest& id, 
     meta_chunks.push_back(chunk);
     return meta_block->raw.size() >= kBlockTarget ? CloseMeta() : Result<void>();
   }
-  if (bytes.size() >= kBlockTarget || writer->repository.plain_blocks()) return Send(kind, bytes, {chunk}, nullptr);
+  if (bytes.size() >= kBlockTarget || writer->repository.plain_blocks())
+    return Send(kind, bytes, {chunk}, nullptr);
   if (data_chunks.empty()) ++writer->open_blocks;
   data_raw.append(bytes);
   data_chunks.push_back(chunk);
