@@ -91,7 +91,7 @@ TEST(JobRecordTest, AQueuedJobHasNullsWhereThereIsNoValueYet) {
       RecordToJson(record, 2'000'000),
       R"({"id":"ann_1_00000000","cluster":"local","user":"ann","lab":null,"name":null,"state":"queued","reason":null,)"
       R"("attempt":0,"exit_status":null,"signal":null,"first_failed_rank":null,"command":["true","a  b"],)"
-      R"("gpus":0,"nodes":1,"ranks_per_node":1,"cpus":null,"mem_bytes":null,"time_seconds":null,)"
+      R"("gpus":0,"nodes":1,"max_nodes":null,"ranks_per_node":1,"cpus":null,"mem_bytes":null,"time_seconds":null,)"
       R"("gpu_type":null,"array":null,"tasks":null,"first_failed_task":null,"failed_tasks":null,"snapshot":null,"source":null,"workdir":null,)"
       R"("submitted":"1970-01-01T00:00:01.000000Z","started":null,"ended":null,"elapsed_s":null,)"
       R"("dir":"/r/jobs/ann_1_00000000","logs":[],"after":[],"resubmit_of":null,"priority":0,"restarts":0,)"

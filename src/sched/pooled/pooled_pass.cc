@@ -49,6 +49,28 @@ bool PooledScheduler::NothingLeft(const Tier& tier) const {
   return !AnyRuns(victims);
 }
 
+// Whether TryHead() would find in this round, without keeping anything for anybody, that the line cannot
+// start: somebody who asks for the same has found no place and no victims, or all that is short is kept for
+// others already. Most lines of a long queue are like that; it is seen without looking at the line.
+bool PooledScheduler::IsStuck(const Place& place) const {
+  const Demand& demand = demands_[static_cast<size_t>(place.demand)];
+  const Demand::InPartition& known = demand.in[static_cast<size_t>(place.partition)];
+  const PartitionRule& rule = PartitionAt(place.partition);
+  bool within = true;
+  for (const Check& check : ChecksOf(place.account, place.partition)) {
+    const Budget& budget = budgets_[check.budget];
+    if (budget.Allows(AmountOf(demand.need, check.unit))) continue;
+    if (budget.held_in != pass_) return false;
+    within = false;
+  }
+  if (AnyRuns(rule.preempts_in_lab)) return false;
+  if (!within) return rule.preempts_in_lab == 0 || !AnyRuns(rule.preempts & counting_);
+  if (known.blocked != version_ || (hold_partitions_ & Bit(place.partition)) == 0) return false;
+  if (!AnyRuns(rule.preempts)) return true;
+  const auto lab = static_cast<size_t>(accounts_[static_cast<size_t>(place.account)].lab);
+  return known.no_victims == pass_ && lab_types_[lab].empty();
+}
+
 void PooledScheduler::Walk(Tier* tier, int64_t now_s) {
   const auto later = [](const Place& a, const Place& b) { return b < a; };
   const auto push = [&](uint32_t line) {
@@ -67,6 +89,8 @@ void PooledScheduler::Walk(Tier* tier, int64_t now_s) {
     } else {
       place = tier->order[at++];
     }
+    look = false;
+    if (IsStuck(place)) continue;
     Line& line = lines_[place.line];
     if (line.empty()) continue;
     const JobRef ref = line.first();

@@ -41,6 +41,7 @@ PooledScheduler::PooledScheduler(Rules rules)
     if (tiers_.empty() || tiers_.back().priority != PartitionAt(partition).priority)
       tiers_.push_back({PartitionAt(partition).priority, 0, {}, {}});
     tiers_.back().partitions |= Bit(partition);
+    if (PartitionAt(partition).counts) counting_ |= Bit(partition);
     tier_of_[static_cast<size_t>(partition)] = tiers_.size() - 1;
   }
   const uint64_t all = partitions == 64 ? ~uint64_t{0} : Bit(static_cast<int>(partitions)) - 1;
@@ -305,7 +306,7 @@ Place PooledScheduler::PlaceOf(uint32_t at) const {
   const PoolJob& first = jobs_[line.first()].told;
   const double age = static_cast<double>(first.submit_s) / static_cast<double>(rules_.weights.age_unit_s);
   const double score = shares_.Of(line.account) + line.size_score + first.boost - rules_.weights.age * age;
-  return {score, first.submit_s, first.seq, at};
+  return {score, first.submit_s, first.seq, at, line.partition, line.account, line.demand};
 }
 
 double PooledScheduler::ScoreOf(JobRef ref) const {

@@ -170,6 +170,7 @@ class PooledScheduler {
   void Walk(Tier* tier, int64_t now_s);
   Verdict TryHead(uint32_t line, JobRef ref, int64_t now_s);
   bool AnyRuns(uint64_t partitions) const;
+  bool IsStuck(const Place& place) const;
   bool NothingLeft(const Tier& tier) const;
   bool WithinBudgets(const Line& line, JobRef ref, const Need& need);
   bool MayOvertake(const Line& line, JobRef ref, const Need& need, int64_t now_s);
@@ -243,6 +244,7 @@ class PooledScheduler {
   std::vector<std::pair<JobRef, int>> wanted_holds_;
   std::vector<Hold> holds_;
   uint64_t hold_partitions_ = 0;  // that have one in this pass
+  uint64_t counting_ = 0;         // partitions that count against caps
   std::vector<Action> actions_;
   std::vector<Place> again_;                   // lines whose next job is to be looked at in this pass: a heap
   std::vector<int64_t> openings_;              // when closed nodes open, ascending

@@ -33,7 +33,8 @@ struct Place {
   int64_t submit_s = 0;
   uint64_t seq = 0;
   uint32_t line = 0;
-  bool operator<(const Place& other) const {  // goes before
+  int partition = 0, account = 0, demand = 0;  // those of the line, to be looked at without it
+  bool operator<(const Place& other) const {   // goes before
     if (score != other.score) return score > other.score;
     if (submit_s != other.submit_s) return submit_s < other.submit_s;
     if (seq != other.seq) return seq < other.seq;
