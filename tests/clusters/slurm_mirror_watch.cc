@@ -26,7 +26,7 @@ std::vector<std::string> ToolEnvironment() {
     if (!IsUnwantedToolVariable(name))
       variables.Set(name, entry.substr(std::min(name.size() + 1, entry.size())));
   }
-  for (const auto& [name, value] : ToolVariables()) variables.Set(name, value);
+  for (const auto& [name, value] : ToolVariables("squeue")) variables.Set(name, value);
   return variables.entries();
 }
 
