@@ -67,7 +67,8 @@ class Policies(Rig):
         self.assertEqual(self.overcap("policy", "render", "local", "policy.yaml").status, 2)
         done = self.overcap("-c", "local", "policy", "apply", "policy.yaml")
         self.assertEqual(done.status, 2, str(done))
-        self.assertIn("takes no policy", done.err)
+        self.assertRegex(done.err, "the policy has no node '.*', which this machine is")
+        self.assertIn("name it under 'nodes'", done.err)
 
 
 if __name__ == "__main__":

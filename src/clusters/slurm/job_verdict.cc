@@ -262,7 +262,9 @@ Ending CancelledEnding(const JobEvidence& evidence, Ending ending, int64_t ended
   const bool killed = ending.signal == SIGTERM || ending.signal == SIGKILL;
   if (ending.state == JobState::kFailed && killed && ended_us + kSecond >= evidence.cancel->at_us)
     ending.state = JobState::kCancelled, ending.reason.clear();
-  if (ending.state == JobState::kCancelled && ending.reason.empty()) ending.reason = evidence.cancel->reason;
+  // Whoever cancelled it knows why; an agent without a folder in common has only seen Slurm's signal.
+  if (ending.state == JobState::kCancelled && !evidence.cancel->reason.empty())
+    ending.reason = evidence.cancel->reason;
   return ending;
 }
 

@@ -24,7 +24,8 @@ Result<void> MakeFolder(const std::string& path) {
 Result<void> CheckIsOurs(const FanoutTarget& target, bool made) {
   if (made || PosixFiles().Exists(target.Local("mark"))) return {};
   OC_TRY(names, PosixFiles().List(target.path));
-  if (names.empty()) return {};
+  // Another one may have begun to make it just now: then the lock tells.
+  if (names.empty() || names == std::vector<std::string>{".overcap"}) return {};
   return Fail(ErrorCode::kConflict,
               StrCat(Quoted(target.path, 300), " is not empty, and no fan-out has made it"),
               "give another folder, or --force to have all in it replaced");
