@@ -109,7 +109,7 @@ class SurvivesAKill(SystemRig):
         self.stop_engine(signal.SIGKILL)
         self.open_gate()
         report = self.area("alice") / "jobs" / job_id / "attempt-1/agent-0.jsonl"
-        self.until(lambda: b'"end"' in report.read_bytes(), "the agent to end")
+        self.until(lambda: report.exists() and b'"end"' in report.read_bytes(), "the agent to end")
         self.start_engine()
         self.assertEqual((self.ended(job_id)["state"], self.job(job_id)["exit_status"]), ("failed", 7))
 
@@ -135,7 +135,7 @@ class Refusals(SystemRig):
         self.refused("daemon", "--system", "--root", str(folder), "--socket", str(self.root / "other/s"), status=4, says="root alone")
 
     def test_flags_of_the_machines_engine_need_it(self):
-        for words in (["--policy", "/x"], ["--socket", "/x"], ["--print-unit"]):
+        for words in (["--socket", "/x"], ["--print-unit"]):
             self.refused("daemon", *words, status=2, says="--system")
         self.refused("daemon", "--system", "--socket", "x", status=2, says="absolute")
 
