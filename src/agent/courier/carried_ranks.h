@@ -23,7 +23,7 @@ class CarriedRanks : public Ranks {
     std::vector<std::string> names;
     for (const std::string& log : logs) names.push_back(log.substr(begin_));
     courier_.Track(names);
-    const Ending ending = ranks_.Run(logs, observer);
+    Ending ending = ranks_.Run(logs, observer);
     courier_.Done(names);
     return ending;
   }
