@@ -34,14 +34,13 @@ class Azurite(Servers):
         if not program.exists() or not shutil.which("node"):
             raise unittest.SkipTest("NOT TESTED: no Azurite here; tools/install_azurite gets it")
         super().__init__("azurite-")
-        try:
-            self.port = free_port()
-            self.start("azurite", [str(program), "--blobHost", "127.0.0.1", "--blobPort", str(self.port), "--inMemoryPersistence",
-                                   "--silent", "--disableTelemetry"], {"AZURITE_ACCOUNTS": f"{self.account}:{self.key}"})
-            self.wait(lambda: listens(self.port), "Azurite")
-        except BaseException:
-            self.close()
-            raise
+        self.begin_patiently(lambda: self.begin(str(program)))
+
+    def begin(self, program):
+        self.port = free_port()
+        self.start("azurite", [program, "--blobHost", "127.0.0.1", "--blobPort", str(self.port), "--inMemoryPersistence",
+                               "--silent", "--disableTelemetry"], {"AZURITE_ACCOUNTS": f"{self.account}:{self.key}"})
+        self.wait(lambda: listens(self.port), "Azurite")
 
     @property
     def endpoint(self):

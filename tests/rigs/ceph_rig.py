@@ -13,11 +13,13 @@ that is, and is refused.
 It checks signatures, the hash of what is sent, the clock and conditions of puts; regions it does not check.
 """
 import shutil
+import subprocess
+import time
 import unittest
 import uuid
 
 from rigs.s3_calls import S3Calls
-from rigs.servers import Servers, free_port, listens
+from rigs.servers import START_SECONDS, Servers, free_port, listens
 
 PROGRAMS = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "monmaptool")
 
@@ -69,11 +71,7 @@ class Ceph(Servers):
         if missing:
             raise unittest.SkipTest(f"NOT TESTED: no {' '.join(missing)} here (Debian: radosgw ceph-mon ceph-osd ceph-common)")
         super().__init__("ceph-")
-        try:
-            self.begin(memory)
-        except BaseException:
-            self.close()
-            raise
+        self.begin_patiently(lambda: self.begin(memory))
 
     def begin(self, memory):
         at, self.port, mon_port = self.folder, free_port(), free_port()
@@ -97,13 +95,25 @@ class Ceph(Servers):
 
     def start_osd(self, conf):
         """It gives up when it asks the monitor for something before that knows it: then anew."""
-        for _ in range(10):
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
             process = self.start("osd", ["ceph-osd", *conf, "-i", "0", "-f"])
-            while process.poll() is None:
-                if '"num_up_osds":1' in self.run(["ceph", *conf, "--connect-timeout", "60", "osd", "stat", "-f", "json"]):
+            while process.poll() is None and time.monotonic() < end:
+                if self.osd_is_up(conf):
                     return
-            self.processes.remove(process)
-        raise RuntimeError(f"ceph-osd ended ten times: {self.outputs()}")
+            if process.poll() is not None:
+                self.processes.remove(process)
+                time.sleep(0.2)
+        raise RuntimeError(f"ceph-osd did not come up; last: {self.last_stat}")
+
+    def osd_is_up(self, conf):
+        """A monitor that does not answer yet, or not in time, is no reason to give up."""
+        try:
+            self.last_stat = self.run(["ceph", *conf, "--connect-timeout", "30", "osd", "stat", "-f", "json"], seconds=60)
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            self.last_stat = str(error)
+            time.sleep(0.2)
+        return '"num_up_osds":1' in self.last_stat
 
     @property
     def endpoint(self):

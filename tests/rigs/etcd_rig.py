@@ -10,42 +10,55 @@ import json
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
+import sys
 import tempfile
 import urllib.request
 
 from rigs.machines import need, wait_until
+from rigs.ports import free_port
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    return [free_port() for _ in range(count)]
 
 
 class Etcd:
     def __init__(self, members=1, address="127.0.0.1", tls=False):
         need("etcd", "etcdctl")
+        for times_left in (2, 1, 0):  # with other ports each time
+            try:
+                self.begin_all(members, address, tls)
+                return
+            except TimeoutError as error:
+                problem = f"{error}: {self.logs()}"
+                self.close()
+                if times_left == 0:
+                    raise RuntimeError(problem) from None
+                print(f"etcd: did not start, once more: {problem}", file=sys.stderr, flush=True)
+            except BaseException:
+                self.close()
+                raise
+
+    def begin_all(self, members, address, tls):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="overcap-etcd-"))
-        ports = free_ports(2 * members)
+        self.running = [None] * members
         self.address, self.scheme, self.flags, self.trust = address, "http", [], []
         if tls:
             self.make_certificate()
+        ports = free_ports(2 * members)
         self.client_ports, self.peer_ports = ports[:members], ports[members:]
-        self.running = [None] * members
-        try:
-            for k in range(members):
-                self.begin(k)
-            wait_until(lambda: all(self.healthy(k) for k in range(members)), "etcd to be healthy")
-        except BaseException:
-            self.close()
-            raise
+        for k in range(members):
+            self.begin(k)
+        wait_until(lambda: self.ended() or all(self.healthy(k) for k in range(members)), "etcd to be healthy")
+        if self.ended():
+            raise TimeoutError("a member of etcd has ended")
+
+    def ended(self):
+        return any(process is not None and process.poll() is not None for process in self.running)
+
+    def logs(self):
+        return "\n".join(f"--- {path.name}\n{path.read_text(errors='replace')[-1500:]}" for path in sorted(self.folder.glob("*.log")))
 
     def __enter__(self):
         return self
@@ -87,7 +100,10 @@ class Etcd:
                               capture_output=True, text=True, timeout=30, check=False, **more)
 
     def healthy(self, k):
-        return self.ctl("endpoint", "health", endpoint=k).returncode == 0
+        try:
+            return self.ctl("endpoint", "health", endpoint=k).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
 
     def leader(self):
         for k, process in enumerate(self.running):
@@ -105,7 +121,7 @@ class Etcd:
 
     def kill(self, k):
         self.running[k].kill()
-        self.running[k].wait(20)
+        self.running[k].wait(90)
         self.running[k] = None
 
     def kill_leader(self):
@@ -126,5 +142,5 @@ class Etcd:
         for process in self.running:
             if process is not None:
                 process.kill()
-                process.wait(20)
+                process.wait(90)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -23,6 +23,7 @@ import unittest
 
 from rigs import machines
 from rigs.machines import Machines, NotPermitted, need, wait_until
+from rigs.ports import free_port
 
 SSHD = "/usr/sbin/sshd"
 
@@ -120,7 +121,7 @@ class SshHosts:
     def make_keys(self):
         for key in ("id", "hostkey"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "overcap-test", "-f",
-                            str(self.folder / key)], check=True, stdin=subprocess.DEVNULL, timeout=20)
+                            str(self.folder / key)], check=True, stdin=subprocess.DEVNULL, timeout=90)
         shutil.copy(self.folder / "id.pub", self.folder / "authorized_keys")
 
     def begin(self, names):
@@ -170,7 +171,7 @@ class SshHosts:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        daemon.wait(20)
+        daemon.wait(90)
 
     def sshd_config(self, port, address=None):
         lines = [f"Port {port}", f"HostKey {self.folder}/hostkey", f"AuthorizedKeysFile {self.folder}/authorized_keys",
@@ -224,9 +225,3 @@ class SshHosts:
             self.end_daemon(daemon)
         self.daemons.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def free_port(address):
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        return probe.getsockname()[1]

@@ -105,7 +105,7 @@ def command_line(pid):
         return ""
 
 
-def wait_until(condition, what, seconds=20.0, pause=0.004):
+def wait_until(condition, what, seconds=90.0, pause=0.004):
     end = time.monotonic() + seconds * float(os.environ.get("OVERCAP_TEST_PATIENCE", "1"))
     while not (value := condition()):
         if time.monotonic() > end:
@@ -190,7 +190,7 @@ class Machines:
 
     def inside_switch(self, argv):
         subprocess.run([*self.enter_switch("net", "mount", "uts", "pid"), *argv], check=True,
-                       stdin=subprocess.DEVNULL, capture_output=True, timeout=20, **self.master())
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=90, **self.master())
 
     # ---- machines
 
@@ -238,7 +238,7 @@ class Machines:
     def power_off(self, name):
         """At once, as if somebody pulled the plug: no connection of it is closed, nothing answers any more."""
         os.kill(self.first.pop(name), signal.SIGKILL)
-        self.running[name].wait(20)
+        self.running[name].wait(90)
         for pipe in (self.running[name].stdout, self.running[name].stderr):
             pipe.close()
         self.lay([f"link del m{self.names.index(name) + 1}"], must=False)  # the kernel does it too, but later
@@ -272,7 +272,7 @@ class Machines:
                 process.kill()
         for process in [getattr(self, "switch", None), *self.running.values()]:
             if process is not None:
-                process.wait(20)
+                process.wait(90)
                 for pipe in (process.stdin, process.stdout, process.stderr):
                     if pipe is not None:
                         pipe.close()
@@ -284,7 +284,7 @@ class Machines:
 
 def ip_batch(ip, lines, must=True, **more):
     done = subprocess.run([*ip, "-batch", "-"], input="\n".join(lines) + "\n", text=True, capture_output=True,
-                          timeout=20, check=False, **more)
+                          timeout=90, check=False, **more)
     if must and done.returncode != 0:
         raise NotPermitted(f"ip: {done.stderr.strip()}")
 

@@ -6,21 +6,13 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
-_given = set()
+from rigs.ports import free_port  # noqa: F401  (for those who use this)
 
-
-def free_port():
-    """One that nobody listens at, and that was not given to anybody else of this process."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        if port not in _given:
-            _given.add(port)
-            return port
+START_SECONDS = 240  # for each step of a start: machines that run many tests at once are slow
 
 
 def listens(port):
@@ -33,8 +25,11 @@ class Servers:
     """A folder and the programs that live in it. Use it with `with`, or close() it."""
 
     def __init__(self, prefix):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=prefix)).resolve()
-        self.processes = []
+        self.prefix, self.processes = prefix, []
+        self.make_folder()
+
+    def make_folder(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=self.prefix)).resolve()
 
     def __enter__(self):
         return self
@@ -51,6 +46,24 @@ class Servers:
         self.processes.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def begin_patiently(self, begin, times=3):
+        """begin(); where that fails all is ended and begun anew, in an empty folder and with other ports."""
+        problems = []
+        try:
+            while True:
+                try:
+                    return begin()
+                except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+                    problems.append(f"{error}\n{self.outputs()}")
+                if len(problems) == times:
+                    raise RuntimeError(f"did not start, {times} times:\n" + "\n".join(problems))
+                print(f"{type(self).__name__}: did not start, once more: {problems[-1]}", file=sys.stderr, flush=True)
+                self.close()
+                self.make_folder()
+        except BaseException:
+            self.close()
+            raise
+
     def start(self, name, argv, env=None):
         """Begins a program; its output goes to NAME.out in the folder."""
         with open(self.folder / f"{name}.out", "ab") as out:
@@ -60,20 +73,21 @@ class Servers:
         process.name = name
         return process
 
-    def run(self, argv, env=None, seconds=120):
+    def run(self, argv, env=None, seconds=START_SECONDS):
         done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=self.folder,
                               env={**os.environ, **(env or {})}, timeout=seconds, check=False)
         if done.returncode != 0:
-            raise RuntimeError(f"{argv[0]} failed: {(done.stderr or done.stdout)[-2000:]}")
+            raise RuntimeError(f"{' '.join(argv)}: exit status {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done.stdout
 
-    def wait(self, ready, what, seconds=90):
+    def wait(self, ready, what, seconds=START_SECONDS):
         """Until ready() is true; fails with what the programs wrote when one ends or the time is up."""
         end = time.monotonic() + seconds
         while True:
-            if ready():
+            said = ready()
+            dead = [p.name for p in self.processes if p.poll() is not None]  # who else answered is not ours
+            if said and not dead:
                 return
-            dead = [p.name for p in self.processes if p.poll() is not None]
             if dead or time.monotonic() > end:
                 raise RuntimeError(f"{what}: {'ended: ' + ' '.join(dead) if dead else 'not within the time'}\n{self.outputs()}")
             time.sleep(0.05)

@@ -47,7 +47,7 @@ class SlurmFaults:
         self.go_on(self.daemons["slurmctld"])
         os.kill(self.daemon_pid("slurmctld"), signal.SIGCONT)
 
-    def wait_saved(self, word, seconds=20):
+    def wait_saved(self, word, seconds=90):
         """Until the controller has written something about a job, such as its name, to the disk."""
         def saved():
             try:
@@ -116,7 +116,7 @@ class SlurmFaults:
     def end_daemon(self, name, number):
         os.kill(self.daemon_pid(name), number)
         process = self.daemons.pop(name)
-        wait_until(lambda: self.go_on(process) is not None, f"{name} to end", 30)
+        wait_until(lambda: self.go_on(process) is not None, f"{name} to end", 90)
 
     def go_on(self, process):
         """nsenter stops itself when its child is stopped; gives its exit status if it has one."""

@@ -72,7 +72,7 @@ class SlurmCluster(SlurmFaults, SlurmViews):
 
     # ---- what tests ask for
 
-    def run(self, argv, node=None, timeout=60, env=None, cwd=None, user=None, **more):
+    def run(self, argv, node=None, timeout=120, env=None, cwd=None, user=None, **more):
         """Runs argv on the login node, or on `node`, and gives the CompletedProcess (text)."""
         more = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": False, **more}
         if "input" in more:
@@ -212,7 +212,7 @@ class SlurmCluster(SlurmFaults, SlurmViews):
             self.machines.close()
         for daemon in self.daemons.values():
             daemon.kill()  # its child has gone with the machines
-            daemon.wait(20)
+            daemon.wait(90)
         self.daemons.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -57,11 +57,11 @@ class SlurmViews:
         """Why it waits, as squeue says."""
         return self.must(["squeue", "-h", "-j", str(job), "-o", "%r"]).strip()
 
-    def wait_state(self, job, *states, seconds=20):
+    def wait_state(self, job, *states, seconds=90):
         """Until the job is in one of the states; gives it. Every look is a call to the controller."""
         return self.wait_view(job, "%T", states, seconds)
 
-    def wait_reason(self, job, *reasons, seconds=20):
+    def wait_reason(self, job, *reasons, seconds=90):
         return self.wait_view(job, "%r", reasons, seconds)
 
     def wait_view(self, job, form, wanted, seconds):
@@ -79,7 +79,7 @@ class SlurmViews:
             shown = self.run(["scontrol", "show", "job", str(job)]).stdout
             raise TimeoutError(f"{error}; it was {seen}\n{shown}") from None
 
-    def empty_queue(self, seconds=30):
+    def empty_queue(self, seconds=90):
         """Cancels everybody's jobs and waits until none is left."""
         def empty():
             self.run(["sh", "-c", "squeue -h -o %A | xargs -r scancel"])
@@ -92,7 +92,7 @@ class SlurmViews:
         said = self.must(["sacct", "-n", "-P", "-D", "-X", "-j", str(job), "-o", names])
         return [dict(zip(fields, line.split("|"), strict=True)) for line in said.splitlines()]
 
-    def wait_sacct(self, job, *states, seconds=20):
+    def wait_sacct(self, job, *states, seconds=90):
         """Until the database has the attempts in these states, in this order; it lags about a second behind."""
         seen = []
 
@@ -109,7 +109,7 @@ class SlurmViews:
         """In small letters, as sinfo says: idle, mixed, down*, drained, ..."""
         return self.must(["sinfo", "-h", "-N", "-n", name, "-o", "%T"]).split("\n")[0].strip()
 
-    def wait_node(self, name, *states, seconds=40):
+    def wait_node(self, name, *states, seconds=90):
         return wait_until(lambda: (now := self.node_state(name)) in states and now,
                           f"node {name} to be {' or '.join(states)}", seconds, pause=0.05)
 

@@ -78,11 +78,7 @@ class Swift(Servers):
             raise unittest.SkipTest(f"NOT TESTED: no {' '.join(missing)} here (Debian: swift-proxy swift-account "
                                     "swift-container swift-object)")
         super().__init__("swift-")
-        try:
-            self.begin()
-        except BaseException:
-            self.close()
-            raise
+        self.begin_patiently(self.begin)
 
     def begin(self):
         at = self.folder
