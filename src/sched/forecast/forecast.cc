@@ -9,7 +9,8 @@ namespace {
 constexpr int64_t kWorthS = 60;         // what is sooner by less is not told
 constexpr int64_t kMostJobs = 800'000;  // of all replays together
 constexpr int kFewestReplays = 20;
-constexpr int kGlance = 4;  // replays that tell whether an alternative may be any better
+constexpr int64_t kGrainOfWait = 512;
+constexpr size_t kGlance = 2;  // of so many futures one at least must be sooner
 
 std::vector<StartReplays::Room> RoomsFor(const Crew& crew) {
   return std::vector<StartReplays::Room>(static_cast<size_t>(crew.workers));
@@ -39,8 +40,8 @@ void KeepSteps(std::vector<Offer>* offers) {
 
 class Seer {
  public:
-  Seer(const StartReplays& replays, const ForecastOptions& options, const Crew& crew)
-      : replays_(replays), options_(options), crew_(crew), rooms_(RoomsFor(crew)) {}
+  Seer(const LiveQueue& queue, const RunTimes& times, const ForecastOptions& options, const Crew& crew)
+      : replays_(queue, times, options.seed), options_(options), crew_(crew), rooms_(RoomsFor(crew)) {}
 
   Forecast See(int count) {
     Forecast forecast;
@@ -52,6 +53,9 @@ class Seer {
       forecast.start = {queue.now_s, queue.now_s};
       return forecast;
     }
+    // A first look tells how exact the others need be.
+    const int64_t guess_s = count > 1 ? replays_.Start(job, 0, kNever, &rooms_[0]) : kNever;
+    if (guess_s < kNever) replays_.SetGrain((guess_s - queue.now_s) / kGrainOfWait);
     std::vector<int64_t> starts(static_cast<size_t>(count));
     crew_.run(count, [&](int i, int worker) {
       starts[static_cast<size_t>(i)] = replays_.Start(job, static_cast<uint64_t>(i), kNever, RoomOf(worker));
@@ -64,61 +68,46 @@ class Seer {
   }
 
  private:
-  // Compared future by future, with the same ones: `than` is what it gets in them as it is. Few of them tell
-  // which alternatives are worth a closer look.
+  // Compared future by future, with the same ones: `as_it_is` is what it gets in them as it is.
   void LookForSooner(const std::vector<int64_t>& as_it_is, Forecast* forecast) {
     if (as_it_is.empty()) return;
     const LiveQueue& queue = replays_.queue();
-    std::vector<Alternative> all = AlternativesOf(queue, options_.partitions);
-    const int each = static_cast<int>(as_it_is.size()), few = std::min(each, kGlance);
-    std::vector<StartTimes> times = TimesWith(all, few, FirstOf(as_it_is, few));
-    std::vector<Alternative> better;
+    std::vector<int64_t> sorted = as_it_is;
+    const StartTimes than = TimesOf(&sorted);
+    const std::vector<Alternative> all = AlternativesOf(queue, options_.partitions);
+    std::vector<StartTimes> times(all.size());
+    crew_.run(static_cast<int>(all.size()), [&](int i, int worker) {
+      const auto at = static_cast<size_t>(i);
+      times[at] = TimesInstead(all[at].asks, as_it_is, RoomOf(worker));
+    });
     for (size_t i = 0; i < all.size(); ++i) {
-      if (times[i].p50_s < FirstOf(as_it_is, few).p50_s) better.push_back(all[i]);
-    }
-    const StartTimes than = FirstOf(as_it_is, each);
-    times = TimesWith(better, each, than);
-    for (size_t i = 0; i < better.size(); ++i) {
       if (Better(times[i], than, queue.now_s) && times[i].p50_s < forecast->start.p50_s)
-        forecast->sooner.push_back({better[i], times[i]});
+        forecast->sooner.push_back({all[i], times[i]});
     }
     KeepSteps(&forecast->sooner);
   }
 
-  static StartTimes FirstOf(const std::vector<int64_t>& starts, int count) {
-    std::vector<int64_t> first(starts.begin(), starts.begin() + count);
-    return TimesOf(&first);
-  }
-
-  // What each would get in the first `count` futures; later than the P90 of `than` is never.
-  std::vector<StartTimes> TimesWith(const std::vector<Alternative>& all, int count, const StartTimes& than) {
-    const LiveQueue& queue = replays_.queue();
-    std::vector<char> now(all.size(), 0);
-    crew_.run(static_cast<int>(all.size()), [&](int i, int worker) {
-      now[static_cast<size_t>(i)] =
-          replays_.Start(all[static_cast<size_t>(i)].asks, 0, queue.now_s + 1, RoomOf(worker)) == queue.now_s;
-    });
-    std::vector<int64_t> starts(all.size() * static_cast<size_t>(count));
-    crew_.run(static_cast<int>(starts.size()), [&](int i, int worker) {
-      const size_t which = static_cast<size_t>(i) / static_cast<size_t>(count);
-      const auto future = static_cast<uint64_t>(i % count);
-      starts[static_cast<size_t>(i)] =
-          now[which] != 0
-              ? queue.now_s
-              : replays_.Start(all[which].asks, future, std::min(kNever, than.p90_s + 1), RoomOf(worker));
-    });
-    std::vector<StartTimes> times;
-    for (size_t i = 0; i < all.size(); ++i) {
-      const auto from = starts.begin() + static_cast<std::ptrdiff_t>(i * static_cast<size_t>(count));
-      std::vector<int64_t> own(from, from + count);
-      times.push_back(TimesOf(&own));
+  // What it would get asking for that. kNever: it would be later in more than one of ten futures, or the
+  // first ones show that nothing is gained.
+  StartTimes TimesInstead(const pooled::PoolJob& asks, const std::vector<int64_t>& as_it_is,
+                          StartReplays::Room* room) const {
+    const int64_t now_s = replays_.queue().now_s;
+    if (replays_.Start(asks, 0, now_s + 1, room) == now_s) return {now_s, now_s};
+    std::vector<int64_t> starts;
+    size_t later = 0, sooner = 0;
+    for (const int64_t than_s : as_it_is) {
+      starts.push_back(replays_.Start(asks, starts.size(), std::min(kNever, than_s + 1), room));
+      later += starts.back() > than_s;
+      sooner += starts.back() < than_s;
+      if (later > as_it_is.size() / 10) return {};
+      if (starts.size() >= kGlance && sooner < starts.size() / kGlance) return {};
     }
-    return times;
+    return TimesOf(&starts);
   }
 
   StartReplays::Room* RoomOf(int worker) { return &rooms_[static_cast<size_t>(worker)]; }
 
-  const StartReplays& replays_;
+  StartReplays replays_;
   const ForecastOptions& options_;
   const Crew& crew_;
   std::vector<StartReplays::Room> rooms_;
@@ -146,8 +135,7 @@ int ReplaysFor(const LiveQueue& queue, int wanted) {
 
 Forecast Foresee(const LiveQueue& queue, const RunTimes& times, const ForecastOptions& options,
                  const Crew& crew) {
-  const StartReplays replays(queue, times, options.seed);
-  return Seer(replays, options, crew).See(ReplaysFor(queue, options.replays));
+  return Seer(queue, times, options, crew).See(ReplaysFor(queue, options.replays));
 }
 
 }  // namespace overcap::forecast

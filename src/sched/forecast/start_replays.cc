@@ -120,7 +120,7 @@ int64_t StartReplays::Start(const pooled::PoolJob& asks, uint64_t future, int64_
     if (next_s >= until_s) return kNever;
     const int64_t first_s = now_s = std::max(now_s, next_s);
     int64_t ends = 0, sum_s = 0;
-    const int64_t with_s = now_s + (now_s - queue_.now_s) / kGrain;
+    const int64_t with_s = now_s + std::max(grain_s_, (now_s - queue_.now_s) / kGrain);
     while (!room->events.empty() && room->events.front().at_s <= with_s) {
       const Room::Event event = room->events.front();
       std::pop_heap(room->events.begin(), room->events.end());

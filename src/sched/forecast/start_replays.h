@@ -43,6 +43,8 @@ class StartReplays {
   int64_t Start(const pooled::PoolJob& asks, uint64_t future, int64_t until_s, Room* room) const;
 
   const LiveQueue& queue() const { return queue_; }
+  // Ends that are no further apart than this are looked at together, however early they come.
+  void SetGrain(int64_t grain_s) { grain_s_ = grain_s; }
 
  private:
   uint64_t ChanceOf(size_t job, uint64_t future) const;
@@ -51,6 +53,7 @@ class StartReplays {
 
   const LiveQueue& queue_;
   const uint64_t seed_;
+  int64_t grain_s_ = 0;
   pooled::PooledScheduler begin_;     // all but the target
   std::vector<RunTime> times_;        // by job
   std::vector<uint32_t> user_of_;     // by job

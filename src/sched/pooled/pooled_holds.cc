@@ -41,8 +41,9 @@ int64_t PooledScheduler::EndFor(const Job& viewer, int partition, const Job& run
              : end_s;
 }
 
-// The earliest time at which one share of the job fits on the node; kForever: nobody knows.
-int64_t PooledScheduler::FreeAt(const Job& job, int partition, int node, int64_t now_s) {
+// The earliest time at which one share of the job fits on the node; kForever: nobody knows, or not before
+// `before_s`.
+int64_t PooledScheduler::FreeAt(const Job& job, int partition, int node, int64_t now_s, int64_t before_s) {
   const NodeTable::Node& one = nodes_[node];
   const Need& need = job.told.need;
   const NodeUse& use = uses_[static_cast<size_t>(node)];
@@ -51,8 +52,14 @@ int64_t PooledScheduler::FreeAt(const Job& job, int partition, int node, int64_t
   const auto fits = [&] { return free[0] >= need.gpus && free[1] >= need.cpus && free[2] >= need.mem_mb; };
   if (fits()) return now_s;
   ends_.clear();
-  for (const JobRef run : use.runs)
-    ends_.emplace_back(EndFor(job, partition, jobs_[run], now_s), static_cast<int>(run));
+  int64_t gpus = free[0];
+  for (const JobRef run : use.runs) {
+    const int64_t end_s = EndFor(job, partition, jobs_[run], now_s);
+    if (end_s >= before_s) continue;
+    ends_.emplace_back(end_s, static_cast<int>(run));
+    gpus += jobs_[run].told.need.gpus;
+  }
+  if (gpus < need.gpus) return kForever;
   std::sort(ends_.begin(), ends_.end());
   for (const auto& [end_s, run] : ends_) {
     const Need& theirs = jobs_[static_cast<JobRef>(run)].told.need;
@@ -78,7 +85,7 @@ void PooledScheduler::MakeHold(JobRef ref, int partition, int64_t now_s) {
     for (const int node : nodes_.OfType(type)) {
       if (!nodes_[node].up || nodes_[node].gpus < need.gpus || uses_[static_cast<size_t>(node)].hold >= 0)
         continue;
-      int64_t at_s = FreeAt(job, partition, node, now_s);
+      const int64_t at_s = FreeAt(job, partition, node, now_s, best_s);
       if (at_s >= best_s || !NodeTakes(node, partition, limit_s, at_s)) continue;
       times.emplace_back(at_s, node);
     }

@@ -38,6 +38,15 @@ bool PooledScheduler::AnyRuns(uint64_t partitions) const {
   return false;
 }
 
+// The same of one lab's jobs.
+bool PooledScheduler::AnyRunsOf(int lab, uint64_t partitions) const {
+  const size_t from = static_cast<size_t>(lab) * rules_.partitions.size();
+  for (; partitions != 0; partitions &= partitions - 1) {
+    if (lab_run_[from + static_cast<size_t>(__builtin_ctzll(partitions))] > 0) return true;
+  }
+  return false;
+}
+
 // Whether no line of this tier can get anything, whatever it asks for.
 bool PooledScheduler::NothingLeft(const Tier& tier) const {
   if (nodes_.free_gpus() > 0 || (cpu_jobs_ && nodes_.free_cpus() > 0)) return false;
@@ -49,26 +58,45 @@ bool PooledScheduler::NothingLeft(const Tier& tier) const {
   return !AnyRuns(victims);
 }
 
+// Whether a job of the same demand, and no longer limit, has found in this round that all that would do is
+// kept for others. What is kept grows, and what is free shrinks, until the round is over.
+bool PooledScheduler::IsKept(const Place& place, const Demand::InPartition& known) const {
+  return known.kept_in == pass_ && wanted_holds_.empty() && lines_[place.line].limit_s >= known.kept_limit_s;
+}
+
+// Whether a line's first job would still be there when another one may have its part of a budget.
+bool PooledScheduler::IsLater(const Line& line, const Budget& budget, int64_t now_s) {
+  return now_s + line.limit_s > budget.free_at_s && (line.empty() || line.first() != budget.first);
+}
+
 // Whether TryHead() would find in this round, without keeping anything for anybody, that the line cannot
-// start: somebody who asks for the same has found no place and no victims, or all that is short is kept for
-// others already. Most lines of a long queue are like that; it is seen without looking at the line.
-bool PooledScheduler::IsStuck(const Place& place) const {
+// start: somebody who asks for the same has found no place and no victims, it would keep others of its lab
+// waiting, or all that is short is kept for others already. Most lines of a long queue are like that; it is
+// seen without looking at their jobs.
+bool PooledScheduler::IsStuck(const Place& place, int64_t now_s) const {
   const Demand& demand = demands_[static_cast<size_t>(place.demand)];
   const Demand::InPartition& known = demand.in[static_cast<size_t>(place.partition)];
   const PartitionRule& rule = PartitionAt(place.partition);
-  bool within = true;
+  const int lab = accounts_[static_cast<size_t>(place.account)].lab;
+  bool within = true, overtakes = false;
   for (const Check& check : ChecksOf(place.account, place.partition)) {
     const Budget& budget = budgets_[check.budget];
-    if (budget.Allows(AmountOf(demand.need, check.unit))) continue;
+    const int amount = AmountOf(demand.need, check.unit);
+    if (budget.Allows(amount)) {
+      overtakes = overtakes || (budget.held_in == pass_ && budget.known && amount > budget.spare &&
+                                IsLater(lines_[place.line], budget, now_s));
+      continue;
+    }
     if (budget.held_in != pass_) return false;
     within = false;
   }
-  if (AnyRuns(rule.preempts_in_lab)) return false;
+  if (AnyRunsOf(lab, rule.preempts_in_lab)) return false;
   if (!within) return rule.preempts_in_lab == 0 || !AnyRuns(rule.preempts & counting_);
-  if (known.blocked != version_ || (hold_partitions_ & Bit(place.partition)) == 0) return false;
-  if (!AnyRuns(rule.preempts)) return true;
-  const auto lab = static_cast<size_t>(accounts_[static_cast<size_t>(place.account)].lab);
-  return known.no_victims == pass_ && lab_types_[lab].empty();
+  if (overtakes && wanted_holds_.empty()) return true;
+  const bool plain = lab_types_[static_cast<size_t>(lab)].empty();
+  const bool nowhere = known.blocked == version_ || (plain && IsKept(place, known));
+  if (!nowhere || (hold_partitions_ & Bit(place.partition)) == 0) return false;
+  return !AnyRuns(rule.preempts) || (known.no_victims == pass_ && plain);
 }
 
 void PooledScheduler::Walk(Tier* tier, int64_t now_s) {
@@ -90,7 +118,7 @@ void PooledScheduler::Walk(Tier* tier, int64_t now_s) {
       place = tier->order[at++];
     }
     look = false;
-    if (IsStuck(place)) continue;
+    if (IsStuck(place, now_s)) continue;
     Line& line = lines_[place.line];
     if (line.empty()) continue;
     const JobRef ref = line.first();
@@ -224,6 +252,17 @@ bool PooledScheduler::FindOnType(const Line& line, const Job& job, int type, boo
   return nodes_.Place(need, type, allowed, &found_);
 }
 
+// A place that is not kept for others; if there is none that is noted.
+bool PooledScheduler::FindBesideHolds(const Line& line, const Job& job, int64_t now_s,
+                                      Demand::InPartition* known) {
+  if (FindPlace(line, job, true, now_s)) return true;
+  const bool same_for_all =
+      lab_types_[static_cast<size_t>(job.lab)].empty() && (yield_in_lab_ & Bit(line.partition)) == 0;
+  if (same_for_all && (known->kept_in != pass_ || line.limit_s < known->kept_limit_s))
+    known->kept_in = pass_, known->kept_limit_s = line.limit_s;
+  return false;
+}
+
 PooledScheduler::Verdict PooledScheduler::TryHead(uint32_t at, JobRef ref, int64_t now_s) {
   const Line& line = lines_[at];
   const Job& job = jobs_[ref];
@@ -238,11 +277,11 @@ PooledScheduler::Verdict PooledScheduler::TryHead(uint32_t at, JobRef ref, int64
   bool fits = known.blocked != version_ && FindPlace(line, job, false, now_s);
   if (!fits && plain_nodes_ && lab_types_[static_cast<size_t>(job.lab)].empty()) known.blocked = version_;
   const bool hold_taken = (hold_partitions_ & Bit(partition)) != 0;
-  const bool asks_others = AnyRuns(rule.preempts | rule.preempts_in_lab);
+  const bool asks_others = AnyRuns(rule.preempts) || AnyRunsOf(job.lab, rule.preempts_in_lab);
   if (!fits && hold_taken && !asks_others) return Verdict::kStuck;
   if (fits) MakeHolds(now_s);
   if (!MayOvertake(line, ref, need, now_s)) return Verdict::kStuck;
-  if (fits && (holds_.empty() || FindPlace(line, job, true, now_s))) {
+  if (fits && (holds_.empty() || FindBesideHolds(line, job, now_s, &known))) {
     Start(ref, at, now_s);
     return Verdict::kStarted;
   }

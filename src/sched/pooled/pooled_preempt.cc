@@ -208,7 +208,7 @@ bool PooledScheduler::TryPreempt(uint32_t at, JobRef ref, bool over_budget, int6
   uint64_t& no_victims =
       demands_[static_cast<size_t>(line.demand)].in[static_cast<size_t>(line.partition)].no_victims;
   // Without labmates who yield, whether there are victims is the same for everybody who asks for the same.
-  const bool same_for_all = !over_budget && !AnyRuns(rule.preempts_in_lab) && plain_nodes_ &&
+  const bool same_for_all = !over_budget && !AnyRunsOf(job.lab, rule.preempts_in_lab) && plain_nodes_ &&
                             lab_types_[static_cast<size_t>(job.lab)].empty();
   if (same_for_all && no_victims == pass_) return false;
   std::vector<JobRef> gone;
@@ -231,7 +231,7 @@ void PooledScheduler::TellToGo(Job* victim) {
   const size_t partitions = rules_.partitions.size();
   const Need& gives = victim->told.need;
   victim->state = State::kLeaving;
-  --all_run_[static_cast<size_t>(victim->partition)];
+  CountRun(*victim, -1);
   Charge(*victim, 1, &Budget::leaving);
   for (const GpuShare& share : victim->shares) {
     Amounts& leaving = uses_[static_cast<size_t>(share.node)].leaving;

@@ -19,6 +19,7 @@ PooledScheduler::PooledScheduler(Rules rules)
   const size_t partitions = rules_.partitions.size();
   run_gpus_.resize(rules_.nodes.size() * partitions);
   all_run_.resize(partitions);
+  lab_run_.resize(rules_.labs.size() * partitions);
   tier_of_.resize(partitions);
   user_limits_.resize(partitions);
   lab_runs_.resize(rules_.labs.size());
@@ -42,6 +43,7 @@ PooledScheduler::PooledScheduler(Rules rules)
       tiers_.push_back({PartitionAt(partition).priority, 0, {}, {}});
     tiers_.back().partitions |= Bit(partition);
     if (PartitionAt(partition).counts) counting_ |= Bit(partition);
+    yield_in_lab_ |= PartitionAt(partition).preempts_in_lab;
     tier_of_[static_cast<size_t>(partition)] = tiers_.size() - 1;
   }
   const uint64_t all = partitions == 64 ? ~uint64_t{0} : Bit(static_cast<int>(partitions)) - 1;
@@ -230,7 +232,9 @@ bool PooledScheduler::Older(JobRef a, JobRef b) const {
   return std::tie(left.submit_s, left.seq, a) < std::tie(right.submit_s, right.seq, b);
 }
 
-uint32_t PooledScheduler::LineOf(int partition, const Job& job) {
+uint32_t PooledScheduler::LineOf(int partition, Job* of) {
+  if (of->line != ~uint32_t{0}) return of->line;
+  const Job& job = *of;
   const int64_t limit_s = RoundedLimit(LimitIn(PartitionAt(partition), job.told.limit_s));
   const auto [found, is_new] =
       line_index_.try_emplace({partition, job.told.account, job.demand, limit_s, job.told.boost},
@@ -244,6 +248,7 @@ uint32_t PooledScheduler::LineOf(int partition, const Job& job) {
     lines_.push_back(std::move(line));
     line_dirty_.push_back(0);
   }
+  if ((job.told.partitions & (job.told.partitions - 1)) == 0) of->line = found->second;
   return found->second;
 }
 
@@ -258,7 +263,7 @@ void PooledScheduler::PutInLines(JobRef ref) {
   job.state = State::kQueued;
   ++queued_;
   for (uint64_t left = job.told.partitions; left != 0; left &= left - 1) {
-    const uint32_t at = LineOf(__builtin_ctzll(left), job);
+    const uint32_t at = LineOf(__builtin_ctzll(left), &job);
     std::vector<JobRef>& jobs = lines_[at].jobs;
     size_t& head = lines_[at].head;
     const auto begin = jobs.begin() + static_cast<std::ptrdiff_t>(head);
@@ -278,10 +283,10 @@ void PooledScheduler::PutInLines(JobRef ref) {
 }
 
 void PooledScheduler::TakeOutOfLines(JobRef ref) {
-  const Job& job = jobs_[ref];
+  Job& job = jobs_[ref];
   --queued_;
   for (uint64_t left = job.told.partitions; left != 0; left &= left - 1) {
-    const uint32_t at = LineOf(__builtin_ctzll(left), job);
+    const uint32_t at = LineOf(__builtin_ctzll(left), &job);
     std::vector<JobRef>& jobs = lines_[at].jobs;
     size_t& head = lines_[at].head;
     const auto begin = jobs.begin() + static_cast<std::ptrdiff_t>(head);

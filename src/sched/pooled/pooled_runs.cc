@@ -55,6 +55,13 @@ void PooledScheduler::TakeShares(Job* job, const std::vector<int>& found) {
   }
 }
 
+// Among those that were not told to go.
+void PooledScheduler::CountRun(const Job& job, int more) {
+  const auto partition = static_cast<size_t>(job.partition);
+  all_run_[partition] += more;
+  lab_run_[static_cast<size_t>(job.lab) * rules_.partitions.size() + partition] += more;
+}
+
 // It runs from now on, where its shares are.
 void PooledScheduler::Begin(JobRef ref, int64_t now_s) {
   Job& job = jobs_[ref];
@@ -70,7 +77,7 @@ void PooledScheduler::Begin(JobRef ref, int64_t now_s) {
     run_gpus_[static_cast<size_t>(share.node) * partitions + static_cast<size_t>(job.partition)] +=
         job.told.need.gpus;
   }
-  ++all_run_[static_cast<size_t>(job.partition)];
+  CountRun(job, 1);
   Charge(job, 1, &Budget::running);
   shares_.Change(job.told.account, ShareOf(job.told.need) * PartitionAt(job.partition).charge, now_s);
 }
@@ -89,7 +96,7 @@ void PooledScheduler::Leave(JobRef ref, int64_t now_s) {
   runs[job.at_in_lab] = runs.back();
   jobs_[runs.back()].at_in_lab = job.at_in_lab;
   runs.pop_back();
-  if (!told_to_go) --all_run_[static_cast<size_t>(job.partition)];
+  if (!told_to_go) CountRun(job, -1);
   const size_t partitions = rules_.partitions.size();
   for (const GpuShare& share : job.shares) {
     NodeUse& use = uses_[static_cast<size_t>(share.node)];

@@ -81,6 +81,7 @@ class PooledScheduler {
     uint32_t at_in_lab = 0;                   // position in the lab's list of runs
     int owed_nodes = 0;                       // of its claim
     uint64_t held_in = 0;                     // the round in which something was kept for it
+    uint32_t line = ~uint32_t{0};             // where it waits, of a job with one partition
   };
   // Nodes that are kept for a job that waits.
   struct Hold {
@@ -117,7 +118,9 @@ class PooledScheduler {
     struct InPartition {
       uint64_t blocked = ~uint64_t{0};  // the version in which it was found not to fit anywhere
       uint64_t no_victims = 0;          // the pass in which none were found
-      uint64_t types = 0;  // on which it fits when they are empty; nodes without GPUs: the last bit
+      uint64_t kept_in = 0;      // the pass in which all that would do was found to be kept for others,
+      int64_t kept_limit_s = 0;  // for runs of this limit or more
+      uint64_t types = 0;        // on which it fits when they are empty; nodes without GPUs: the last bit
     };
     std::vector<InPartition> in;
   };
@@ -144,7 +147,7 @@ class PooledScheduler {
   // pooled_queue.cc
   uint32_t NewBudget(int limit, Unit unit);
   int DemandOf(const Need& need);
-  uint32_t LineOf(int partition, const Job& job);
+  uint32_t LineOf(int partition, Job* of);
   uint64_t Allowed(const PoolJob& job, int demand, Refusal* why) const;
   uint64_t TypesThatFit(const Need& need, int partition) const;
   void TakeOutOfLines(JobRef ref);
@@ -158,6 +161,7 @@ class PooledScheduler {
   // pooled_runs.cc
   void Charge(const Job& job, int sign, int Budget::*part);
   bool IsCharged(const Budget& budget, const Job& job) const;
+  void CountRun(const Job& job, int more);
   void Begin(JobRef ref, int64_t now_s);
   void TakeShares(Job* job, const std::vector<int>& found);
   void Leave(JobRef ref, int64_t now_s);
@@ -170,7 +174,10 @@ class PooledScheduler {
   void Walk(Tier* tier, int64_t now_s);
   Verdict TryHead(uint32_t line, JobRef ref, int64_t now_s);
   bool AnyRuns(uint64_t partitions) const;
-  bool IsStuck(const Place& place) const;
+  bool AnyRunsOf(int lab, uint64_t partitions) const;
+  bool IsStuck(const Place& place, int64_t now_s) const;
+  static bool IsLater(const Line& line, const Budget& budget, int64_t now_s);
+  bool IsKept(const Place& place, const Demand::InPartition& known) const;
   bool NothingLeft(const Tier& tier) const;
   bool WithinBudgets(const Line& line, JobRef ref, const Need& need);
   bool MayOvertake(const Line& line, JobRef ref, const Need& need, int64_t now_s);
@@ -180,6 +187,7 @@ class PooledScheduler {
   Budget* TypeBudget(const Job& job, int partition, int type);  // nullptr: there is no cap of that type
   bool NodeTakes(int node, int partition, int64_t limit_s, int64_t now_s) const;
   bool FindPlace(const Line& line, const Job& job, bool with_holds, int64_t now_s);  // in found_
+  bool FindBesideHolds(const Line& line, const Job& job, int64_t now_s, Demand::InPartition* known);
   bool FindOnType(const Line& line, const Job& job, int type, bool with_holds, int64_t now_s);
   void Start(JobRef ref, uint32_t line, int64_t now_s);
 
@@ -188,7 +196,7 @@ class PooledScheduler {
   void MakeHolds(int64_t now_s);
   void MakeHold(JobRef ref, int partition, int64_t now_s);
   int64_t EndFor(const Job& viewer, int partition, const Job& run, int64_t now_s) const;
-  int64_t FreeAt(const Job& job, int partition, int node, int64_t now_s);
+  int64_t FreeAt(const Job& job, int partition, int node, int64_t now_s, int64_t before_s);
   bool GoneBefore(const Hold& hold, int partition, int lab, int64_t limit_s, int64_t now_s) const;
   bool HoldAllows(int node, const Need& need, int partition, int lab, int64_t limit_s, int64_t now_s) const;
   void SpendHold(int node, const Need& need, int partition, int lab, int64_t limit_s, int64_t now_s);
@@ -219,6 +227,7 @@ class PooledScheduler {
   std::vector<NodeUse> uses_;     // by node
   std::vector<int> run_gpus_;     // by node and partition: of jobs that run and were not told to go
   std::vector<int64_t> all_run_;  // the same by partition, counted in jobs
+  std::vector<int> lab_run_;      // the same by lab and partition, counted in jobs
   std::vector<Job> jobs_;
   std::vector<JobRef> free_refs_;
   std::vector<Demand> demands_;
@@ -245,6 +254,7 @@ class PooledScheduler {
   std::vector<Hold> holds_;
   uint64_t hold_partitions_ = 0;  // that have one in this pass
   uint64_t counting_ = 0;         // partitions that count against caps
+  uint64_t yield_in_lab_ = 0;     // partitions whose jobs give way to labmates
   std::vector<Action> actions_;
   std::vector<Place> again_;                   // lines whose next job is to be looked at in this pass: a heap
   std::vector<int64_t> openings_;              // when closed nodes open, ascending
