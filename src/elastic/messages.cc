@@ -272,6 +272,10 @@ tl::unexpected<Error> NoSuch() {
 
 }  // namespace
 
+const char* ElasticVersion() {
+  return OVERCAP_VERSION;
+}
+
 std::string_view RanksStateName(RanksState state) {
   switch (state) {
     case RanksState::kIdle:

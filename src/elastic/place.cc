@@ -112,7 +112,10 @@ Result<RendezvousPlace> TorchRendezvous(std::string_view backend, std::string_vi
                 StrCat("--rdzv-id: ", Quoted(id), " is no id of letters, digits, '.', '_' and '-'"));
   }
   if (endpoint.empty() && (backend.empty() || backend == "c10d" || backend == "static")) return place;
-  if (place.id.empty()) place.id = "none";  // as torchrun calls it
+  if (place.id.empty()) {
+    place.id = "none";  // as torchrun calls it
+    place.unnamed = true;
+  }
   if (backend == "etcd" || backend == "etcd-v2") {
     place.kind = RendezvousPlace::Kind::kEtcd;
     if (endpoint.empty())

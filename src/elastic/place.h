@@ -21,6 +21,7 @@ struct RendezvousPlace {
   // tcp: whether this node is the host, where a scheduler tells. Then several endpoints may be ports of that
   // host: the first that is free is taken, and the others look at all.
   std::optional<bool> here = {};
+  bool unnamed = false;  // nobody gave an id: what ended under this one was another job
   std::string Text() const;
 };
 

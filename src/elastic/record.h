@@ -23,6 +23,14 @@ struct ElasticRecord {
   };
   std::optional<Ended> ended;
   bool operator==(const ElasticRecord&) const = default;
+
+  // What the next job that has no id of its own begins with: numbers go on rising.
+  ElasticRecord Anew() const {
+    ElasticRecord next;
+    next.term = term;
+    next.epoch = epoch;
+    return next;
+  }
 };
 
 std::string RecordJson(const ElasticRecord& record);

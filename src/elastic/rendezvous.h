@@ -61,6 +61,7 @@ class Rendezvous {
   virtual std::optional<ElasticRecord> TakeKept() = 0;
 
   virtual void LookAgain() = 0;             // the leader that was told does not answer
+  virtual void StartOver() = 0;             // kFinished, but that was another job: seek again, without it
   virtual void Leave() = 0;                 // another may lead now; bounded, at most a second
   virtual std::string Trouble() const = 0;  // "" or why nothing is known: what was tried, and what it said
 };

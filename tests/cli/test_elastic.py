@@ -92,6 +92,20 @@ class OneNode(ElasticRig):
         self.assertIn("the slowest, at step 4", done.err)
         self.assertIn("rank 1", (self.folder() / "attempt-1" / "stacks.txt").read_text())
 
+    def test_steps_that_were_lost_are_told_with_the_next_epoch(self):
+        script = self.write("lose.py", "import os, sys, time\nsys.path.insert(0, sys.argv[1])\nimport overcap\nfrom overcap import checkpoint\n"
+                            "state = checkpoint.load({'step': 0})\n"
+                            "for step in range(state['step'] + 1, 21):\n"
+                            "    overcap.heartbeat(step)\n"
+                            "    if step == 10: checkpoint.save({'step': step})\n"
+                            "    if step == 17 and os.environ['TORCHELASTIC_RESTART_COUNT'] == '0': sys.exit(3)\n")
+        done = self.launched("--nproc-per-node", "1", "--max-restarts", "1", HOST_PYTHON, str(script), str(REPOSITORY / "python"),
+                             env={"OVERCAP_STATE_DIR": str(self.root / "state")})
+        self.assertIn("epoch 2", done.err)
+        events = self.ok("launches", "latest", "--json").json()["events"]
+        self.assertEqual([e.get("steps_lost") for e in events if e["event"] == "epoch"], [None, 7])
+        self.assertIn("7 steps lost", self.ok("launches", "latest").out)
+
     def test_silence_of_all_ranks_is_a_hang_too(self):
         done = self.launch("--nproc-per-node", "2", "--hang-timeout", "1s", *shell("sleep 600"))
         self.assertEqual(done.status, 124, str(done))

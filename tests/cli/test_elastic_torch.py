@@ -103,12 +103,14 @@ class Training(ElasticRig):
             lives = 2
             down = None
             progress = self.facts / "progress"
-            for _ in range(KILLS):
+            victims = [*["rank"] * 8, *["agent", "node", "etcd"] * 4]
+            self.assertEqual(len(victims), KILLS)
+            dice.shuffle(victims)
+            for what in victims:
                 ranks = self.until(self.ranks, "ranks that run", 60)
                 time.sleep(dice.uniform(0, 0.4))
                 if (self.facts / "result.json").exists():
                     break
-                what = dice.choice(["rank", "rank", "rank", "agent", "node", "etcd"])
                 killed[what] += 1
                 if what == "rank":
                     self.kill(dice.choice(ranks), signal.SIGKILL)
@@ -128,7 +130,7 @@ class Training(ElasticRig):
                     self.forget(name)
                     lives += 1
                     self.begin(f"n{lives}", etcd, "stormy")
-            self.assertGreaterEqual(sum(killed.values()), KILLS, f"the training ended too early: {killed}")
+            self.assertEqual(sum(killed.values()), KILLS, f"the training ended too early: {killed}")
             self.assertEqual(self.result("stormy", 120), wanted, killed)
             self.assertEqual(progress.read_text(), str(STEPS))
 

@@ -60,6 +60,9 @@ TEST(NodeCommand, EachNodeHasItsPlaceAndItsShare) {
                                              "--nnodes", "2:5"}));
   EXPECT_EQ(words.back(), "1");
   EXPECT_NE(std::find(words.begin(), words.end(), "auto:u_1_00000001.3"), words.end());
+  EXPECT_EQ(JoinTimeoutOf(std::string_view("A=1\0OVERCAP_JOIN_TIMEOUT=3s\0", 29)), "3s");
+  EXPECT_EQ(JoinTimeoutOf(""), "");
+  EXPECT_NE(std::find(words.begin(), words.end(), "2m"), words.end());
   EXPECT_EQ(ShareOf({0, 1, 4, 5}, 2, 1), (std::vector<int>{4, 5}));
   EXPECT_EQ(ShareOf({}, 3, 2), std::vector<int>{});
 }

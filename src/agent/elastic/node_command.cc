@@ -30,7 +30,7 @@ std::vector<std::string> LaunchWords(const NodeCommand& command) {
                                  "--rdzv",
                                  StrCat("auto:", command.spec.id, ".", command.attempt),
                                  "--join-timeout",
-                                 kJoinTimeout,
+                                 command.join_timeout.empty() ? kJoinTimeout : command.join_timeout,
                                  "--last-call",
                                  kLastCall,
                                  "--grace",
@@ -41,6 +41,11 @@ std::vector<std::string> LaunchWords(const NodeCommand& command) {
                                  "--"};
   words.insert(words.end(), command.spec.command.begin(), command.spec.command.end());
   return words;
+}
+
+std::string JoinTimeoutOf(std::string_view environment) {
+  const Variables variables(Split(environment, '\0'));
+  return std::string(variables.Get("OVERCAP_JOIN_TIMEOUT"));
 }
 
 std::vector<std::string> WordsOfNode(std::vector<std::string> launch, const std::string& attempt_folder,

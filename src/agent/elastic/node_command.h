@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/job_spec.h"
@@ -17,10 +18,14 @@ struct NodeCommand {
   std::string job_dir;
   std::string attempt_folder;
   int64_t grace_us = 10'000'000;  // for all of an ending: the warning, TERM and KILL
+  std::string join_timeout = "";  // how long fewer than the least nodes wait; "": 2 minutes
 };
 
 // "launch ...", the same for all nodes.
 std::vector<std::string> LaunchWords(const NodeCommand& command);
+
+// What the job's own environment (NUL-separated) says of it: $OVERCAP_JOIN_TIMEOUT.
+std::string JoinTimeoutOf(std::string_view environment);
 
 // What makes these words those of one node: its place, and where its logs go.
 std::vector<std::string> WordsOfNode(std::vector<std::string> launch, const std::string& attempt_folder,

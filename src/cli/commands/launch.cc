@@ -220,6 +220,7 @@ Result<int> Run(World& world, const Args& args) {
                            world.clock(), world.random(), world.config(),    Variables::OfThisProcess()};
   Output& out = world.out();
   if (AsksForElastic(args)) return RunElastic(args, options, around, &out);
+  GivePython(around, &options.command);
   OC_TRY(prepared, PrepareLaunch(options, around));
   for (const std::string& warning : prepared.allocation.warnings) out.Warn(warning);
   if (const std::string note = NotInAJob(prepared); !note.empty()) out.Note(note);

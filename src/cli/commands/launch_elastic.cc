@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -180,11 +181,7 @@ Result<void> ReadPlace(const Args& args, const LaunchOptions& common, const Vari
   return {};
 }
 
-// torchrun runs a script with Python, also one that is not executable.
-void AddPython(const Args& args, const LaunchWorld& world, std::vector<std::string>* command) {
-  if (args.Has("--no-python") || args.Has("--no_python")) return;
-  const bool module = args.Has("--module");
-  if (!module && !command->front().ends_with(".py")) return;
+void Prepend(const LaunchWorld& world, bool module, std::vector<std::string>* command) {
   std::string python(world.variables.Get("PYTHON_EXEC"));
   if (python.empty()) python = "python3";
   std::vector<std::string> words{python, "-u"};
@@ -192,7 +189,22 @@ void AddPython(const Args& args, const LaunchWorld& world, std::vector<std::stri
   command->insert(command->begin(), words.begin(), words.end());
 }
 
+// torchrun runs a script with Python, also one that is not executable.
+void AddPython(const Args& args, const LaunchWorld& world, std::vector<std::string>* command) {
+  if (args.Has("--no-python") || args.Has("--no_python")) return;
+  const bool module = args.Has("--module");
+  if (!module && !command->front().ends_with(".py")) return;
+  Prepend(world, module, command);
+}
+
 }  // namespace
+
+void GivePython(const LaunchWorld& world, std::vector<std::string>* command) {
+  const std::string& script = command->front();
+  if (!script.ends_with(".py") || ResolveProgram(script, world.variables.Get("PATH"), world.folder)) return;
+  const std::string path = script.starts_with('/') ? script : StrCat(world.folder, "/", script);
+  if (access(path.c_str(), R_OK) == 0) Prepend(world, false, command);
+}
 
 bool AsksForElastic(const Args& args) {
   return args.Get("--nnodes").find(':') != std::string_view::npos ||

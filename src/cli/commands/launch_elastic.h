@@ -15,4 +15,7 @@ bool AsksForElastic(const Args& args);
 // Those flags, Overcap's own and torchrun's; `common` holds what both kinds of launch have.
 Result<ElasticOptions> ReadElastic(const Args& args, const LaunchOptions& common, const LaunchWorld& world);
 
+// A script of Python that cannot be run as it is gets its Python, as torchrun does it.
+void GivePython(const LaunchWorld& world, std::vector<std::string>* command);
+
 }  // namespace overcap::cli

@@ -52,7 +52,7 @@ elastic::LeaderConfig ElasticAgent::Config() const {
   config.grow = options.grow;
   config.join_timeout_us = options.join_timeout_us;
   config.last_call_us = options.last_call_us;
-  config.version = OVERCAP_VERSION;
+  config.version = elastic::ElasticVersion();
   config.terms = terms_;
   return config;
 }
@@ -117,9 +117,10 @@ int64_t ElasticAgent::Prepare(std::vector<pollfd>* fds) {
   if (logs_) logs_->WantsToShow(fds);
   fds->push_back({parts_.socket.PollFd(), POLLIN, 0});
   next = std::min(next, member_.NextUs());
+  if (Looks()) next = std::min(next, look_us_);
   if (member_.Connected()) next = std::min(next, heard_us_ + times_.Silence());
   if (leader_) {
-    fds->push_back({hub_->PollFd(), POLLIN, 0});
+    if (!hub_->Rests()) fds->push_back({hub_->PollFd(), POLLIN, 0});
     next = std::min({next, leader_->NextUs(), hub_->NextUs()});
   }
   if (parts_.options.hang_us > 0 && member_.Running() && !stopping_) {

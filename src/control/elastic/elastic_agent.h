@@ -76,6 +76,8 @@ class ElasticAgent : public GroupObserver, public GroupCompanion {
   void StepDown();
   void PumpLeader();
   void PumpLink();
+  void BeginLink(const elastic::LeaderContact& leader);
+  bool Looks() const;  // whether another may lead by now, while the one that was told does not answer
   void Opened();
   void Obey(const elastic::ToMember& message);
   void CheckReach();
@@ -115,6 +117,7 @@ class ElasticAgent : public GroupObserver, public GroupCompanion {
   bool ever_joined_ = false, leave_noted_ = false;
   int64_t trouble_since_us_ = elastic::kNever, alone_since_us_;
   int64_t heard_us_ = 0;  // of the leader
+  int64_t look_us_ = 0;   // when Looks() is asked for again
   std::string last_problem_;
 
   // The epoch that runs.

@@ -14,12 +14,19 @@ using elastic::Standing;
 namespace {
 
 constexpr int64_t kConnectUs = 3'000'000;
+constexpr int64_t kLookUs = 50'000;
+constexpr int64_t kLookOfEachUs = 1'000;
+
+// All of a group look at the same time: the more there are, the less often.
+int64_t LookPause(int nodes) {
+  return kLookUs + kLookOfEachUs * nodes;
+}
 
 }  // namespace
 
 elastic::JoinRequest ElasticAgent::Join() const {
   elastic::JoinRequest join;
-  join.version = OVERCAP_VERSION;
+  join.version = elastic::ElasticVersion();
   join.agent = parts_.name;
   join.host = parts_.host;
   join.address = !parts_.options.local_addr.empty() ? parts_.options.local_addr : link_.address();
@@ -42,10 +49,14 @@ void ElasticAgent::FollowStanding() {
       return;
     case Standing::Kind::kFollows:
       if (leader_) StepDown();
-      if (link_.state() == elastic::MemberLink::State::kIdle) link_.Begin(standing.leader, kConnectUs);
+      if (link_.state() == elastic::MemberLink::State::kIdle ||
+          (Looks() && link_.leader().key.bytes != standing.leader.key.bytes)) {
+        BeginLink(standing.leader);
+      }
       return;
     case Standing::Kind::kFinished:
       if (end_ || error_) return;
+      if (!ever_joined_ && parts_.options.place.unnamed) return parts_.rendezvous.StartOver();
       if (!ever_joined_) {
         return Stop(StrCat("job '", parts_.options.place.id, "' has already ended with status ",
                            standing.record.ended->status),
@@ -57,8 +68,11 @@ void ElasticAgent::FollowStanding() {
 }
 
 void ElasticAgent::BeginLeading(const Standing& standing) {
-  const std::string& terms = standing.record.terms;
-  if (!terms.empty() && terms != elastic::TermsHash(terms_)) {
+  elastic::ElasticRecord record = standing.record;
+  const bool other = !record.terms.empty() && record.terms != elastic::TermsHash(terms_);
+  if (other && parts_.options.place.unnamed) {
+    record = record.Anew();
+  } else if (other) {
     return Stop(StrCat("job '", parts_.options.place.id, "' was begun with another command or other flags"),
                 ErrorCode::kConflict, "give the new job another id");
   }
@@ -66,7 +80,7 @@ void ElasticAgent::BeginLeading(const Standing& standing) {
                                 &parts_.world.random);
   if (!hub) return Stop(hub.error().message, hub.error().code);
   hub_ = std::move(*hub);
-  leader_.emplace(Config(), standing.record, standing.term, standing.quiet_us, NowUs());
+  leader_.emplace(Config(), record, standing.term, standing.quiet_us, NowUs());
   NoteForGroup("leads", [&](JsonWriter* json) { json->Field("term", standing.term); });
   if (member_.Connected()) member_.OnClosed();
   link_.Begin(standing.leader, kConnectUs);
@@ -92,7 +106,22 @@ void ElasticAgent::PumpLeader() {
   hub_->Send(&*leader_);
 }
 
+void ElasticAgent::BeginLink(const elastic::LeaderContact& leader) {
+  link_.Begin(leader, kConnectUs);
+  look_us_ = NowUs() + LookPause(parts_.options.max_nodes);
+}
+
+// A host that is gone refuses nobody: while it is tried etcd may give the lease to another.
+bool ElasticAgent::Looks() const {
+  return !leader_ && link_.state() == elastic::MemberLink::State::kConnecting &&
+         parts_.options.place.kind == elastic::RendezvousPlace::Kind::kEtcd;
+}
+
 void ElasticAgent::PumpLink() {
+  if (Looks() && NowUs() >= look_us_) {
+    look_us_ = NowUs() + LookPause(parts_.options.max_nodes);
+    parts_.rendezvous.LookAgain();
+  }
   const std::vector<elastic::ToMember> got = link_.Act();
   if (link_.TakeOpened()) Opened();
   if (!got.empty()) heard_us_ = NowUs();

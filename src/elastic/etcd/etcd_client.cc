@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "elastic/etcd/etcd_client.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/json_writer.h"
@@ -12,6 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr size_t kMostAnswer = 1 << 20;
+constexpr int64_t kShortestTryUs = 100'000;
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 std::string Base64(std::string_view bytes) {
@@ -64,7 +67,9 @@ std::optional<EtcdValue> ValueOf(const Json& response) {
   if (range == response.end() || !range->is_object()) return std::nullopt;
   const auto kvs = range->find("kvs");
   if (kvs == range->end() || !kvs->is_array() || kvs->empty() || !(*kvs)[0].is_object()) return std::nullopt;
-  return EtcdValue{FromBase64(Words((*kvs)[0], "value")), Number((*kvs)[0], "create_revision")};
+  const Json& first = (*kvs)[0];
+  return EtcdValue{FromBase64(Words(first, "value")), Number(first, "create_revision"),
+                   Number(first, "mod_revision")};
 }
 
 std::string RangeOf(const std::string& key) {
@@ -79,7 +84,8 @@ bool IsDenied(int status, std::string_view text) {
 
 }  // namespace
 
-EtcdClient::EtcdClient(EtcdOptions options) : options_(std::move(options)) {
+EtcdClient::EtcdClient(EtcdOptions options, const Clock& clock)
+    : options_(std::move(options)), clock_(clock) {
   for (const auto& [host, port] : options_.endpoints) {
     clients_.push_back(std::make_unique<HttpClient>(HttpOrigin{options_.tls, host, port},
                                                     HttpClientOptions{options_.certificates, 4}));
@@ -87,6 +93,14 @@ EtcdClient::EtcdClient(EtcdOptions options) : options_(std::move(options)) {
 }
 
 EtcdClient::~EtcdClient() = default;
+
+// Short while members elect a leader; after that etcd may be slow rather than away.
+int64_t EtcdClient::TryUs() const {
+  const int64_t most = options_.call_us;
+  if (clients_.size() == 1) return most;
+  if (failing_us_ >= 0 && clock_.MonotonicUs() - failing_us_ >= most * 5 / 2) return most;
+  return std::min(most, std::max({kShortestTryUs, most / 8, took_us_ * 4}));
+}
 
 Result<Json> EtcdClient::CallOne(size_t endpoint, const std::string& path, const std::string& body) {
   HttpRequest request;
@@ -97,7 +111,8 @@ Result<Json> EtcdClient::CallOne(size_t endpoint, const std::string& path, const
   request.has_body = true;
   request.headers = {{"Content-Type", "application/json"}};
   if (!token_.empty()) request.headers.push_back({"Authorization", token_});
-  request.deadlines = {options_.call_us, options_.call_us, options_.call_us};
+  const int64_t try_us = TryUs();
+  request.deadlines = {try_us, try_us, try_us};
   std::string text;
   OC_TRY(answer, clients_[endpoint]->Call(request, &text, kMostAnswer));
   const std::string name = clients_[endpoint]->origin().Text();
@@ -122,8 +137,10 @@ Result<void> EtcdClient::LogIn(size_t endpoint) {
 
 Result<Json> EtcdClient::Call(const std::string& path, const std::string& body) {
   std::vector<std::string> said;
+  const int64_t begin_us = clock_.MonotonicUs();
   for (size_t i = 0; i < clients_.size(); ++i) {
     const size_t endpoint = (good_ + i) % clients_.size();
+    const int64_t sent_us = clock_.MonotonicUs();
     Result<void> in;
     if (!options_.user.empty() && token_.empty()) in = LogIn(endpoint);
     auto answer = in ? CallOne(endpoint, path, body) : Result<Json>(Fail(in.error()));
@@ -133,6 +150,8 @@ Result<Json> EtcdClient::Call(const std::string& path, const std::string& body) 
     }
     if (answer) {
       good_ = endpoint;
+      took_us_ = clock_.MonotonicUs() - sent_us;
+      failing_us_ = -1;
       return answer;
     }
     const ErrorCode code = answer.error().code;
@@ -141,6 +160,7 @@ Result<Json> EtcdClient::Call(const std::string& path, const std::string& body) 
     }
     said.push_back(answer.error().message);
   }
+  if (failing_us_ < 0) failing_us_ = begin_us;
   return Fail(ErrorCode::kUnavailable, Join(said, "; "));
 }
 
@@ -187,13 +207,30 @@ Result<std::optional<int64_t>> EtcdClient::Create(const std::string& key, const 
   return std::optional(revision);
 }
 
-Result<bool> EtcdClient::PutIf(const std::string& key, const std::string& value, const std::string& guard,
-                               int64_t guard_revision) {
-  OC_TRY(answer, Call("/v3/kv/txn", StrCat(R"({"compare":[{"target":"CREATE","result":"EQUAL","key":")",
-                                           Base64(guard), R"(","create_revision":")", guard_revision,
-                                           R"("}],"success":[{"requestPut":{"key":")", Base64(key),
-                                           R"(","value":")", Base64(value), R"("}}]})")));
-  return Truth(answer, "succeeded");
+Result<EtcdPut> EtcdClient::PutIf(const std::string& key, const std::string& value, int64_t mod_revision,
+                                  const std::string& guard, int64_t guard_revision) {
+  const std::string name = Base64(key);
+  OC_TRY(answer, Call("/v3/kv/txn",
+                      StrCat(R"({"compare":[{"target":"CREATE","result":"EQUAL","key":")", Base64(guard),
+                             R"(","create_revision":")", guard_revision,
+                             R"("},{"target":"MOD","result":"EQUAL","key":")", name, R"(","mod_revision":")",
+                             mod_revision, R"("}],"success":[{"requestPut":{"key":")", name, R"(","value":")",
+                             Base64(value), R"("}}],"failure":[)", RangeOf(key), ",", RangeOf(guard), "]}")));
+  EtcdPut put;
+  const auto header = answer.find("header");
+  const int64_t revision = header != answer.end() ? Number(*header, "revision") : 0;
+  if (Truth(answer, "succeeded")) {
+    if (revision == 0) return Fail(ErrorCode::kUnavailable, "etcd told no revision");
+    put.revision = revision;
+    return put;
+  }
+  const auto responses = answer.find("responses");
+  if (responses == answer.end() || !responses->is_array() || responses->size() != 2) {
+    return Fail(ErrorCode::kUnavailable, "etcd gave no answer to what it was asked");
+  }
+  put.value = ValueOf((*responses)[0]);
+  put.guard = ValueOf((*responses)[1]);
+  return put;
 }
 
 }  // namespace overcap::elastic

@@ -25,6 +25,7 @@ constexpr int64_t kCandidateUs = 30'000;  // at random before a lease is asked f
 constexpr int64_t kFirstWaitUs = 20'000;
 constexpr int64_t kLongestWaitUs = 500'000;
 constexpr int64_t kLeaveUs = kSecond;
+constexpr int64_t kAgainUs = 20'000;  // after a call that failed
 
 std::string ContactJson(const LeaderContact& contact) {
   JsonWriter json;
@@ -56,7 +57,7 @@ EtcdRendezvous::EtcdRendezvous(const RendezvousPlace& place, EtcdRendezvousOptio
       clock_(clock),
       leader_key_(StrCat("overcap/elastic/", place.id, "/leader")),
       record_key_(StrCat("overcap/elastic/", place.id, "/record")),
-      client_(options_.etcd),
+      client_(options_.etcd, clock),
       random_(seed) {}
 
 Result<std::unique_ptr<EtcdRendezvous>> EtcdRendezvous::Make(const RendezvousPlace& place,
@@ -132,6 +133,16 @@ void EtcdRendezvous::LookAgain() {
   asked_.notify_all();
 }
 
+void EtcdRendezvous::StartOver() {
+  if (standing_.kind != Standing::Kind::kFinished) return;
+  standing_ = {};
+  {
+    const std::lock_guard lock(mutex_);
+    look_ = over_ = true;
+  }
+  asked_.notify_all();
+}
+
 void EtcdRendezvous::Leave() {
   std::unique_lock lock(mutex_);
   leave_ = true;
@@ -165,7 +176,8 @@ void EtcdRendezvous::SayTrouble(const Error& error) {
 bool EtcdRendezvous::WaitUntil(int64_t until_us) {
   std::unique_lock lock(mutex_);
   const auto due = [this] {
-    return stop_ || leave_ || look_ || (to_keep_ && now_.kind == Standing::Kind::kLeads);
+    return stop_ || leave_ || look_ ||
+           (to_keep_ && now_.kind == Standing::Kind::kLeads && store_again_us_ == kNever);
   };
   if (until_us == kNever) {
     asked_.wait(lock, due);
@@ -184,11 +196,15 @@ void EtcdRendezvous::Work() {
     } else if (now_.kind == Kind::kSeeking) {
       Seek();
     }
-    const int64_t next = now_.kind == Kind::kLeads     ? renew_us_
+    const int64_t next = now_.kind == Kind::kLeads     ? std::min(renew_us_, store_again_us_)
                          : now_.kind == Kind::kSeeking ? clock_.MonotonicUs() + back_off_us_
                                                        : kNever;
     if (!WaitUntil(next)) break;
     const std::lock_guard lock(mutex_);
+    if (std::exchange(over_, false) && now_.kind == Kind::kFinished) {
+      other_ = now_.record;
+      now_.kind = Kind::kSeeking;
+    }
     if (std::exchange(look_, false) && now_.kind == Kind::kFollows) now_.kind = Kind::kSeeking;
   }
   if (lease_ != 0) (void)client_.RevokeLease(lease_);
@@ -211,7 +227,7 @@ void EtcdRendezvous::Seek() {
       if (!parsed)
         return SayTrouble(
             {ErrorCode::kUsage, StrCat("key '", record_key_, "' in etcd: ", parsed.error().message), ""});
-      record = std::move(*parsed);
+      record = Ours(std::move(*parsed));
     }
     now_ = {};
     now_.record = record;
@@ -246,17 +262,23 @@ void EtcdRendezvous::Seek() {
   auto again = client_.GetBoth(leader_key_, record_key_);
   auto record =
       again && again->second ? ParseRecord(again->second->value) : Result<ElasticRecord>(ElasticRecord{});
+  if (record) record = Ours(std::move(*record));
   if (!again || !record || record->ended) {
     (void)client_.RevokeLease(std::exchange(lease_, 0));
     return;
   }
   now_.kind = Standing::Kind::kLeads;
   now_.record = *record;
+  record_revision_ = again->second ? again->second->mod_revision : 0;
   now_.term = **created;
   now_.leader = contact_;
   now_.right_until_us = asked_us + options_.times.LeaderRight();
   renew_us_ = clock_.MonotonicUs() + options_.times.Beat();
   back_off_us_ = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    to_keep_.reset();  // of an earlier term
+  }
   Say(now_);
 }
 
@@ -267,34 +289,53 @@ void EtcdRendezvous::Lose() {
   Say(now_);
 }
 
-void EtcdRendezvous::Store() {
+bool EtcdRendezvous::Store() {
   std::optional<ElasticRecord> record;
   {
     const std::lock_guard lock(mutex_);
     record = to_keep_;
   }
-  if (!record) return;
-  const auto kept = client_.PutIf(record_key_, RecordJson(*record), leader_key_, now_.term);
-  if (!kept)
-    return SayTrouble(kept.error());  // asked for again soon: it may be there already, that does no harm
-  if (!*kept) return Lose();
+  store_again_us_ = kNever;
+  if (!record) return true;
+  const std::string text = RecordJson(*record);
+  const auto put = client_.PutIf(record_key_, text, record_revision_, leader_key_, now_.term);
+  if (!put) {  // asked for again soon: it may be there already, that does no harm
+    store_again_us_ = clock_.MonotonicUs() + kAgainUs;
+    SayTrouble(put.error());
+    return false;
+  }
+  if (put->revision == 0 && (!put->guard || put->guard->create_revision != now_.term)) {
+    Lose();
+    return true;
+  }
+  record_revision_ = put->revision != 0 ? put->revision : (put->value ? put->value->mod_revision : 0);
+  // An earlier try has come through after all: with this record, or with one that this follows.
+  if (put->revision == 0 && (!put->value || put->value->value != text)) {
+    store_again_us_ = clock_.MonotonicUs();
+    return true;
+  }
   {
     const std::lock_guard lock(mutex_);
     if (to_keep_ && *to_keep_ == *record) to_keep_.reset();
     told_kept_ = record;
   }
   Say(now_);
+  return true;
 }
 
 void EtcdRendezvous::LeadOn() {
-  Store();
+  const bool answers = Store();
   if (now_.kind != Standing::Kind::kLeads) return;
   const int64_t sent_us = clock_.MonotonicUs();
   if (sent_us >= now_.right_until_us) return Lose();
+  if (!answers && now_.right_until_us - sent_us > options_.times.ttl / 2) {
+    // What waits to be kept goes first, as long as the lease is not in danger.
+    renew_us_ = std::max(renew_us_, store_again_us_);
+  }
   if (sent_us < renew_us_) return;
   const auto renewed = client_.RenewLease(lease_);
   if (!renewed) {
-    renew_us_ = clock_.MonotonicUs() + std::min<int64_t>(options_.times.Beat() / 8, 100'000);
+    renew_us_ = clock_.MonotonicUs() + kAgainUs;
     return SayTrouble(renewed.error());
   }
   if (!*renewed) return Lose();

@@ -38,6 +38,7 @@ class EtcdRendezvous : public Rendezvous {
   void Keep(const ElasticRecord& record) override;
   std::optional<ElasticRecord> TakeKept() override;
   void LookAgain() override;
+  void StartOver() override;
   void Leave() override;
   std::string Trouble() const override { return trouble_; }
 
@@ -49,11 +50,14 @@ class EtcdRendezvous : public Rendezvous {
   void Work();
   void Seek();
   void LeadOn();
-  void Store();
+  bool Store();  // false: etcd did not answer
   void Lose();
   void Say(const Standing& standing);
   void SayTrouble(const Error& error);
   bool WaitUntil(int64_t until_us);  // false: it is to stop
+  ElasticRecord Ours(ElasticRecord record) const {
+    return other_ && record == *other_ ? record.Anew() : record;
+  }
 
   const EtcdRendezvousOptions options_;
   const Clock& clock_;
@@ -72,10 +76,13 @@ class EtcdRendezvous : public Rendezvous {
   // Of the thread alone.
   Standing now_;
   int64_t lease_ = 0, renew_us_ = 0, back_off_us_ = 0;
+  int64_t record_revision_ = 0;         // as we have seen it last; 0: there is none
+  int64_t store_again_us_ = kNever;     // what could not be kept
+  std::optional<ElasticRecord> other_;  // of a job that ended and is not ours
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable asked_;
-  bool stop_ = false, look_ = false, leave_ = false, left_ = false;
+  bool stop_ = false, look_ = false, over_ = false, leave_ = false, left_ = false;
   std::optional<ElasticRecord> to_keep_, told_kept_;
   std::optional<Standing> told_;
   std::optional<Error> fatal_;

@@ -173,6 +173,8 @@ void HostRendezvous::FollowPort() {
 // What an earlier leader's members may still have ends within the TTL.
 Result<void> HostRendezvous::Lead() {
   OC_TRY(record, ReadRecord());
+  const bool other = other_ && record == *other_;  // nothing is left of a job that has ended
+  if (other) record = record.Anew();
   standing_.record = std::move(record);
   if (standing_.record.ended) {
     listener_.Reset();
@@ -180,7 +182,7 @@ Result<void> HostRendezvous::Lead() {
     standing_.kind = Standing::Kind::kFinished;
     return {};
   }
-  const bool ran = standing_.record.epoch > 0;
+  const bool ran = standing_.record.epoch > 0 && !other;
   standing_.quiet_us = ran ? clock_.MonotonicUs() + options_.times.Silence() : 0;
   standing_.term = standing_.record.term + 1;
   standing_.right_until_us = kNever;
@@ -209,10 +211,18 @@ void HostRendezvous::LookAgain() {
   ++looks_;
   Later();
   const auto record = ReadRecord();
+  if (other_ && record && *record == *other_) return;
   if (record && record->ended && (place_.kind == RendezvousPlace::Kind::kAuto || !own_address_.empty())) {
     standing_.record = *record;
     standing_.kind = Standing::Kind::kFinished;
   }
+}
+
+void HostRendezvous::StartOver() {
+  if (standing_.kind != Standing::Kind::kFinished) return;
+  other_ = standing_.record;
+  standing_ = {};
+  next_us_ = 0;
 }
 
 void HostRendezvous::Leave() {

@@ -33,6 +33,7 @@ class HostRendezvous : public Rendezvous {
   void Keep(const ElasticRecord& record) override;
   std::optional<ElasticRecord> TakeKept() override;
   void LookAgain() override;
+  void StartOver() override;
   void Leave() override;
   std::string Trouble() const override { return trouble_; }
 
@@ -63,6 +64,7 @@ class HostRendezvous : public Rendezvous {
   Standing standing_;
   Fd lock_, listener_;
   std::optional<ElasticRecord> kept_;
+  std::optional<ElasticRecord> other_;  // of a job that ended and is not ours
   int64_t next_us_ = 0, back_off_us_ = 0;
   std::string trouble_;
 };

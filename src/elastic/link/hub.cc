@@ -16,6 +16,10 @@ constexpr int64_t kHandshakeUs = 5'000'000;
 constexpr int kAcceptsAtOnce = 256;
 constexpr int kEventsAtOnce = 256;
 constexpr size_t kMostUnsent = 8 << 20;
+// Of so many members the next beat is microseconds away: a moment's rest takes many at once. One microsecond
+// for each.
+constexpr size_t kMany = 500;
+constexpr int64_t kLongestRestUs = 5'000;
 
 }  // namespace
 
@@ -51,6 +55,7 @@ void Hub::AcceptAll() {
 }
 
 void Hub::Act(LeaderState* state) {
+  if (Rests()) return;
   epoll_event events[kEventsAtOnce];
   const int count = epoll_wait(epoll_.Get(), events, kEventsAtOnce, 0);
   for (int i = 0; i < count; ++i) {
@@ -65,6 +70,9 @@ void Hub::Act(LeaderState* state) {
     if ((events[i].events & ~static_cast<uint32_t>(EPOLLOUT)) != 0) Serve(number, at->second.get(), state);
   }
   const int64_t now_us = clock_.MonotonicUs();
+  if (count > 0 && count < kEventsAtOnce / 2 && peers_.size() >= kMany) {
+    rest_until_us_ = now_us + std::min(static_cast<int64_t>(peers_.size()), kLongestRestUs);
+  }
   std::erase_if(strangers_, [&](int number) {
     const auto at = peers_.find(number);
     if (at == peers_.end() || !at->second->handshake) return true;
@@ -74,8 +82,12 @@ void Hub::Act(LeaderState* state) {
   });
 }
 
+bool Hub::Rests() const {
+  return clock_.MonotonicUs() < rest_until_us_;
+}
+
 int64_t Hub::NextUs() const {
-  int64_t next = kNever;
+  int64_t next = Rests() ? rest_until_us_ : kNever;
   for (const int number : strangers_) {
     const auto at = peers_.find(number);
     if (at != peers_.end()) next = std::min(next, at->second->until_us);

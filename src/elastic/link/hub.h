@@ -32,6 +32,7 @@ class Hub {
   int64_t NextUs() const;         // who has not proven in time that it knows the key is dropped
   void Act(LeaderState* state);   // what has come
   void Send(LeaderState* state);  // what is to be said, and what is still to be sent
+  bool Rests() const;             // nothing is to be read for a moment; NextUs() tells until when
   size_t Pending() const;         // connections that have not taken all yet
   size_t Count() const { return peers_.size(); }
 
@@ -63,6 +64,7 @@ class Hub {
   std::vector<int> strangers_;  // whose handshake is not done
   std::vector<int> unsent_;
   int next_number_ = 1;
+  int64_t rest_until_us_ = 0;
 };
 
 }  // namespace overcap::elastic

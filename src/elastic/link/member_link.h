@@ -33,6 +33,7 @@ class MemberLink {
   void Send(const ToLeader& message);
 
   State state() const { return state_; }
+  const LeaderContact& leader() const { return leader_; }  // as Begin() was told
   bool TakeOpened();                                       // true once after it was opened
   const std::string& address() const { return address_; }  // ours on it
   const std::string& Problem() const { return problem_; }

@@ -74,6 +74,18 @@ inline void KeepsTheRendezvousContract(const RendezvousMaker& make) {
   auto late = make("late");
   ASSERT_TRUE(DriveUntil({late.get()}, [&] { return late->standing().kind == Standing::Kind::kFinished; }));
   EXPECT_EQ(late->standing().record.ended->status, 3);
+  // Unless that was another job, and nothing else was there since: then it begins anew with higher numbers.
+  late->StartOver();
+  ASSERT_TRUE(DriveUntil({late.get()}, [&] { return Leads(*late); }));
+  EXPECT_FALSE(late->standing().record.ended);
+  EXPECT_EQ(late->standing().record.epoch, 5);
+  EXPECT_EQ(late->standing().record.terms, "");
+  record.epoch = 6;
+  late->Keep(record);
+  ASSERT_TRUE(DriveUntil({late.get()}, [&] { return late->TakeKept().has_value(); }));
+  late->Leave();
+  auto last = make("last");
+  ASSERT_TRUE(DriveUntil({last.get()}, [&] { return last->standing().kind == Standing::Kind::kFinished; }));
 }
 
 }  // namespace overcap::elastic
