@@ -111,6 +111,8 @@ Result<void> AddPolicy(Cluster& cluster, ClusterPicture* picture) {
   for (PictureJob& job : picture->jobs) {
     const PolicyPartition* partition = FindPolicyPartition(*policy, job.partition);
     job.overcap = partition != nullptr && partition->counts == CapRule::kFree;
+    if (partition != nullptr && job.time_limit_s == 0)
+      job.time_limit_s = partition->default_time_s > 0 ? partition->default_time_s : partition->max_time_s;
   }
   return {};
 }

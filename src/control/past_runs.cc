@@ -19,7 +19,7 @@ Result<std::vector<PastRun>> RunsSince(Cluster& cluster, int64_t since_us) {
     // The tasks of an array share one record, and its time is not theirs.
     if (record.started_us == 0 || run_s <= 0 || !record.spec.array.empty()) return;
     PastRun& run = runs.emplace_back();
-    run.user = record.spec.user, run.lab = record.spec.lab;
+    run.user = record.spec.user, run.lab = record.spec.lab, run.partition = record.partition;
     run.gpus = record.spec.resources.gpus * record.spec.resources.nodes;
     run.limit_s = record.spec.resources.time_seconds;
     run.run_s = run_s, run.ended_us = record.ended_us;
@@ -29,8 +29,9 @@ Result<std::vector<PastRun>> RunsSince(Cluster& cluster, int64_t since_us) {
 
 }  // namespace
 
-Result<std::vector<PastRun>> PastRunsOf(Cluster& cluster, int64_t now_us) {
+Result<std::vector<PastRun>> PastRunsOf(Cluster& cluster, int64_t now_us, bool for_shares) {
   if (ClusterView* view = cluster.View()) return view->PastRuns();
+  if (for_shares) return RunsSince(cluster, now_us - 30 * kDayUs);
   OC_TRY(recent, RunsSince(cluster, now_us - 2 * kDayUs));
   if (recent.size() >= kEnough) return recent;
   return RunsSince(cluster, now_us - 30 * kDayUs);

@@ -25,9 +25,16 @@ std::string WhatItHas(const PictureJob& job) {
   return CountOf(job.gpus, "GPU");
 }
 
+// Whether the cap of its lab keeps it waiting: the scheduler says so, or it can be seen.
+bool IsCapped(const ClusterPicture& picture, const PictureJob& job) {
+  if (job.wait == WaitKind::kLimit) return job.cap_of == CapOf::kLab;
+  const PictureLab* lab = job.overcap ? nullptr : CappedLab(picture, job.lab);
+  return lab != nullptr && LabUse(picture, lab->name).gpus + job.gpus > *lab->gpu_cap;
+}
+
 // Whether what it gives back could be for the job that waits.
-bool Helps(const ClusterPicture& picture, const PictureJob& run, const PictureJob& job) {
-  if (job.wait == WaitKind::kLimit && job.cap_of == CapOf::kLab) {
+bool Helps(const ClusterPicture& picture, const PictureJob& run, const PictureJob& job, bool capped) {
+  if (capped) {
     const PictureLab* lab = CappedLab(picture, job.lab);
     return lab != nullptr && !run.overcap && LabIsWithin(picture, run.lab, lab->name);
   }
@@ -48,19 +55,53 @@ bool Helps(const ClusterPicture& picture, const PictureJob& run, const PictureJo
   });
 }
 
-void AddEarliestEnd(const ClusterPicture& picture, const PictureJob& job, int64_t now_us, WhyAnswer* answer) {
+struct RunEnd {
+  int64_t at_us = 0;  // 0: nobody knows
+  bool gives_way = false;
+};
+
+// The partition of a run, when the policy lets the job that waits have what it holds.
+const PolicyPartition* YieldsTo(const Policy& policy, const PictureJob& run, const PictureJob& job) {
+  const PolicyPartition* of = FindPolicyPartition(policy, run.partition);
+  if (of == nullptr || (of->labmates_only && run.lab != job.lab)) return nullptr;
+  const std::vector<std::string> names = Split(job.partition, ',');
+  const bool yields = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::find(of->preempted_by.begin(), of->preempted_by.end(), name) != of->preempted_by.end();
+  });
+  return yields ? of : nullptr;
+}
+
+// When a run has ended for sure: its limit, or before that its quantum and grace when it gives way.
+RunEnd EndOf(const PictureJob& run, const PictureJob& job, const Policy* policy, int64_t now_us) {
+  RunEnd end;
+  if (run.time_limit_s > 0) end.at_us = run.started_us + run.time_limit_s * kSecondUs;
+  const PolicyPartition* way = policy == nullptr ? nullptr : YieldsTo(*policy, run, job);
+  if (way == nullptr) return end;
+  const int64_t way_us =
+      std::max(now_us, run.started_us + way->quantum_s * kSecondUs) + way->grace_s * kSecondUs;
+  return end.at_us > 0 && end.at_us <= way_us ? end : RunEnd{way_us, true};
+}
+
+void AddEarliestEnd(const ClusterPicture& picture, const PictureJob& job, const Policy* policy,
+                    int64_t now_us, WhyAnswer* answer) {
   const PictureJob* first = nullptr;
-  int64_t first_us = 0;
+  RunEnd earliest;
+  const bool capped = IsCapped(picture, job);
   for (const PictureJob& run : picture.jobs) {
-    if (!HoldsNodes(run) || run.started_us <= 0 || run.time_limit_s <= 0) continue;
-    const int64_t end_us = run.started_us + run.time_limit_s * kSecondUs;
-    if ((first != nullptr && end_us >= first_us) || !Helps(picture, run, job)) continue;
-    first = &run, first_us = end_us;
+    if (!HoldsNodes(run) || run.started_us <= 0) continue;
+    const RunEnd end = EndOf(run, job, policy, now_us);
+    if (end.at_us == 0 || (first != nullptr && end.at_us >= earliest.at_us)) continue;
+    if (!Helps(picture, run, job, capped)) continue;
+    first = &run, earliest = end;
   }
   if (first == nullptr) return;
-  answer->facts.push_back(StrCat("the earliest to end is ", first->user, "'s ", WhatItHas(*first),
-                                 first_us > now_us ? StrCat(" at ", FormatWhen(first_us, now_us)) : " now",
-                                 " (limit)"));
+  const std::string when =
+      earliest.at_us > now_us ? StrCat(" at ", FormatWhen(earliest.at_us, now_us)) : " now";
+  answer->facts.push_back(
+      earliest.gives_way
+          ? StrCat("the earliest to give way is ", first->user, "'s ", WhatItHas(*first), " in ",
+                   first->partition, when, " (grace)")
+          : StrCat("the earliest to end is ", first->user, "'s ", WhatItHas(*first), when, " (limit)"));
 }
 
 std::string ChangeText(const ClusterPicture& picture, const forecast::LiveQueue& queue, const PictureJob& job,
@@ -109,13 +150,14 @@ void TakeForecast(const ClusterPicture& picture, const PictureJob& job, const fo
 
 }  // namespace
 
-void AddNumbers(const ClusterPicture& picture, const PictureJob& job, int64_t now_us, WhyAnswer* answer) {
+void AddNumbers(const ClusterPicture& picture, const PictureJob& job, const Policy* policy, int64_t now_us,
+                WhyAnswer* answer) {
   if (!answer->cap && !job.overcap) {
     if (const PictureLab* lab = CappedLab(picture, job.lab); lab != nullptr)
       answer->facts.push_back(StrCat("lab '", lab->name, "' uses ", LabUse(picture, lab->name).gpus, " of ",
                                      *lab->gpu_cap, " GPUs"));
   }
-  AddEarliestEnd(picture, job, now_us, answer);
+  AddEarliestEnd(picture, job, policy, now_us, answer);
 }
 
 void Promise(const ClusterPicture& picture, size_t row, const std::vector<PastRun>& past, int64_t now_us,

@@ -19,8 +19,9 @@ struct PromiseOptions {
 };
 
 // The numbers that matter for its start, which the reason does not tell: what its lab has, and who ends
-// first.
-void AddNumbers(const ClusterPicture& picture, const PictureJob& job, int64_t now_us, WhyAnswer* answer);
+// first or has to give way. `policy`: as in PromiseOptions.
+void AddNumbers(const ClusterPicture& picture, const PictureJob& job, const Policy* policy, int64_t now_us,
+                WhyAnswer* answer);
 
 // Adds its start and what would start sooner, in place of what was only guessed; or why nothing can be
 // promised.

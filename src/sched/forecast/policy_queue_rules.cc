@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sched/pooled/job_defaults.h"
 #include "sched/pooled/rules_of.h"
 
 namespace overcap::forecast {
@@ -50,38 +51,74 @@ void TakePartitions(const Rules& from, Rules* rules) {
   rules->partitions = std::move(made);
 }
 
+// All labs share the pool, also those that have no jobs now.
+void TakeLabs(const Rules& from, Rules* rules) {
+  for (const pooled::LabRule& lab : from.labs) {
+    const int at = PlaceIn(rules->labs, lab.name);
+    if (at >= 0) {
+      rules->labs[static_cast<size_t>(at)].share = lab.share;
+      rules->labs[static_cast<size_t>(at)].members = lab.members;
+      continue;
+    }
+    rules->labs.push_back(lab);
+    rules->labs.back().type_caps.clear();  // of the policy's types; it has no jobs
+  }
+}
+
+// The CPUs that are kept for a free GPU, which jobs get that ask for none.
+void TakeNodes(const Rules& from, Rules* rules) {
+  for (pooled::NodeRule& node : rules->nodes) {
+    if (node.type < 0) continue;
+    const std::string& type = rules->types[static_cast<size_t>(node.type)];
+    const auto same = std::find_if(from.nodes.begin(), from.nodes.end(), [&](const pooled::NodeRule& one) {
+      return one.type >= 0 && from.types[static_cast<size_t>(one.type)] == type;
+    });
+    if (same != from.nodes.end()) node.cpus_per_gpu = same->cpus_per_gpu;
+  }
+}
+
+void TakeJob(const Policy& policy, const Rules& from, LiveQueue* queue, LiveJob* job) {
+  if (job->submitted_s > 0) job->told.submit_s = job->submitted_s;
+  job->told.boost = job->priority;
+  const uint64_t partitions = job->runs ? Bit(job->in) : job->told.partitions;
+  job->told.need = pooled::WithDefaults(queue->rules, partitions, job->told.need);
+  const int lab = PlaceIn(from.labs, job->lab);
+  if (lab < 0) return;
+  auto& rule = queue->accounts[static_cast<size_t>(job->told.account)];
+  rule.limits = pooled::AccountOf(policy, lab, job->user, rule.user).limits;
+}
+
+// What was used before, also by users who have no jobs now: it counts for their labs.
+void TakeUses(const Rules& from, const std::vector<PastRun>& past, LiveQueue* queue) {
+  std::map<std::pair<std::string, std::string>, int> accounts;  // by user and lab
+  int users = 0;
+  for (const LiveJob& job : queue->jobs) accounts[{job.user, job.lab}] = job.told.account;
+  for (const pooled::AccountRule& account : queue->accounts) users = std::max(users, account.user + 1);
+  for (const PastRun& run : past) {
+    const int lab = PlaceIn(queue->rules.labs, run.lab);
+    if (lab < 0 || run.gpus <= 0) continue;
+    const auto [found, is_new] =
+        accounts.try_emplace({run.user, run.lab}, static_cast<int>(queue->accounts.size()));
+    if (is_new) queue->accounts.push_back({lab, users++, {}});
+    const int partition = PlaceIn(from.partitions, run.partition);
+    const double charge = partition < 0 ? 1 : from.partitions[static_cast<size_t>(partition)].charge;
+    queue->uses.push_back(
+        {found->second, charge * run.gpus * static_cast<double>(run.run_s), run.ended_us / 1'000'000});
+  }
+  std::stable_sort(queue->uses.begin(), queue->uses.end(),
+                   [](const pooled::LiveUse& a, const pooled::LiveUse& b) { return a.at_s < b.at_s; });
+}
+
 }  // namespace
 
 void FollowPolicy(const Policy& policy, const std::vector<PastRun>& past, LiveQueue* queue) {
   const Rules from = pooled::RulesOf(policy);
+  TakeLabs(from, &queue->rules);
   TakePartitions(from, &queue->rules);
+  TakeNodes(from, &queue->rules);
   queue->rules.weights = from.weights;
-  for (pooled::LabRule& lab : queue->rules.labs) {
-    const int at = PlaceIn(from.labs, lab.name);
-    if (at >= 0)
-      lab.share = from.labs[static_cast<size_t>(at)].share,
-      lab.members = from.labs[static_cast<size_t>(at)].members;
-  }
-  std::map<std::pair<std::string, std::string>, int> accounts;  // by user and lab
-  for (LiveJob& job : queue->jobs) {
-    accounts[{job.user, job.lab}] = job.told.account;
-    if (job.submitted_s > 0) job.told.submit_s = job.submitted_s;
-    job.told.boost = job.priority;
-    const int lab = PlaceIn(from.labs, job.lab);
-    if (lab < 0) continue;
-    auto& rule = queue->accounts[static_cast<size_t>(job.told.account)];
-    rule.limits = pooled::AccountOf(policy, lab, job.user, rule.user).limits;
-  }
-  for (const PastRun& run : past) {
-    const auto found = accounts.find({run.user, run.lab});
-    const int partition = PlaceIn(from.partitions, run.partition);
-    const double charge = partition < 0 ? 1 : from.partitions[static_cast<size_t>(partition)].charge;
-    if (found != accounts.end() && run.gpus > 0)
-      queue->uses.push_back(
-          {found->second, charge * run.gpus * static_cast<double>(run.run_s), run.ended_us / 1'000'000});
-  }
-  std::stable_sort(queue->uses.begin(), queue->uses.end(),
-                   [](const pooled::LiveUse& a, const pooled::LiveUse& b) { return a.at_s < b.at_s; });
+  for (LiveJob& job : queue->jobs) TakeJob(policy, from, queue, &job);
+  TakeUses(from, past, queue);
 }
 
 }  // namespace overcap::forecast

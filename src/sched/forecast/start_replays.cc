@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "sched/pooled/job_defaults.h"
+
 namespace overcap::forecast {
 namespace {
 
@@ -21,6 +23,15 @@ pooled::Rules Coarse(pooled::Rules rules) {
   return rules;
 }
 
+// The limit that ends it: its own, else that of its partition; 0: none.
+int64_t LimitOf(const LiveQueue& queue, const LiveJob& job) {
+  const int partition = job.runs ? job.in : pooled::FirstPartition(queue.rules, job.told.partitions);
+  if (partition < 0) return job.told.limit_s;
+  const int64_t limit_s =
+      pooled::LimitIn(queue.rules.partitions[static_cast<size_t>(partition)], job.told.limit_s);
+  return limit_s == 0 ? job.told.limit_s : limit_s >= pooled::kForever ? 0 : limit_s;
+}
+
 }  // namespace
 
 StartReplays::StartReplays(const LiveQueue& queue, const RunTimes& times, uint64_t seed)
@@ -35,7 +46,7 @@ StartReplays::StartReplays(const LiveQueue& queue, const RunTimes& times, uint64
     const LiveJob& job = queue.jobs[i];
     user_of_.push_back(users.try_emplace(job.user, static_cast<uint32_t>(users.size())).first->second);
     const int64_t ran_s = job.runs ? std::max<int64_t>(0, queue.now_s - job.started_s) : 0;
-    times_.push_back(times.Of({job.user, job.lab, job.partition, job.told.limit_s, ran_s}));
+    times_.push_back(times.Of({job.user, job.lab, job.partition, LimitOf(queue, job), ran_s}));
     if (job.runs) order.push_back(i);
   }
   // What was used is counted from the first start on.
