@@ -150,6 +150,12 @@ bool HasView(Cluster& cluster) {
   return cluster.View() != nullptr;
 }
 
+std::optional<Policy> PolicyInForce(Cluster& cluster) {
+  if (cluster.Policies() == nullptr) return std::nullopt;
+  auto policy = cluster.Policies()->InForce();
+  return policy ? std::move(*policy) : std::nullopt;
+}
+
 std::string AgeText(const ClusterPicture& picture, int64_t now_us) {
   const int64_t age_s = std::max<int64_t>(0, now_us - picture.taken_us) / 1'000'000;
   const std::string age = age_s == 0 ? "now" : StrCat(FormatDuration(age_s), " ago");

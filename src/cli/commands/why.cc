@@ -7,8 +7,8 @@
 #include "cli/commands/job_words.h"
 #include "cli/commands/picture_words.h"
 #include "cli/table.h"
-#include "clusters/cluster_policy.h"
 #include "control/forecast_crew.h"
+#include "control/look.h"
 #include "control/past_runs.h"
 #include "control/promise_record.h"
 #include "control/why_promise.h"
@@ -47,19 +47,12 @@ void Keep(World& world, const PictureJob& row, const JobRecord& record, const Wh
   if (!kept) world.out().Warn(StrCat("the promise could not be written down: ", kept.error().message));
 }
 
-// The policy that the cluster's own engine follows; nothing: none, or it is not known.
-std::optional<Policy> PolicyOf(Cluster& cluster) {
-  if (cluster.Policies() == nullptr) return std::nullopt;
-  auto policy = cluster.Policies()->InForce();
-  return policy ? std::move(*policy) : std::nullopt;
-}
-
 void Foretell(World& world, Cluster& cluster, const ClusterPicture& picture, const JobRecord& record,
               int replays, WhyAnswer* answer) {
   const auto at = RowOf(picture, record);
   if (!at || !picture.jobs[*at].nodes.empty()) return;
   const int64_t now_us = world.clock().WallUs();
-  const std::optional<Policy> policy = PolicyOf(cluster);
+  const std::optional<Policy> policy = PolicyInForce(cluster);
   auto past = PastRunsOf(cluster, now_us, policy.has_value());
   AddNumbers(picture, picture.jobs[*at], policy ? &*policy : nullptr, now_us, answer);
   Promise(picture, *at, past ? *past : std::vector<PastRun>(), now_us,
