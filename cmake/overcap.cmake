@@ -1,7 +1,14 @@
 # How every folder under src/ becomes one static library and, beside it, one test program.
 
+# The sanitized builds read the headers of the standard library and of gtest once instead of a thousand times. The release
+# build does not: there every file must include what it uses.
+option(OVERCAP_PRECOMPILE "precompile the headers that nearly every file reads" OFF)
+
 find_program(CCACHE ccache)
-if(CCACHE)
+if(CCACHE AND OVERCAP_PRECOMPILE)  # it keeps nothing that used precompiled headers unless it is told that it may
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+elseif(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
@@ -11,6 +18,25 @@ target_compile_options(overcap_flags INTERFACE -Wall -Wextra -Wshadow -Werror -W
 target_compile_definitions(overcap_flags INTERFACE OVERCAP_VERSION="${PROJECT_VERSION}" _FILE_OFFSET_BITS=64)
 # -iquote, not -I: our "sys/random.h" must never stand in for the system's <sys/random.h>.
 target_compile_options(overcap_flags INTERFACE "SHELL:-iquote ${PROJECT_SOURCE_DIR}/src")
+
+# What nearly every file reads.
+set(often <algorithm> <chrono> <deque> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <span>
+    <sstream> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
+
+# overcap_precompile(TARGET MORE...): TARGET takes them from the first target that asked for the same ones.
+function(overcap_precompile target)
+  if(NOT OVERCAP_PRECOMPILE)
+    return()
+  endif()
+  string(MD5 key "${ARGN}")
+  get_property(first GLOBAL PROPERTY overcap_precompiled_${key})
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
+    target_precompile_headers(${target} PRIVATE ${often} ${ARGN})
+    set_property(GLOBAL PROPERTY overcap_precompiled_${key} ${target})
+  endif()
+endfunction()
 
 # overcap_library(NAME [DEPS ...]): src/NAME/**.cc without tests -> library `overcap_NAME`;
 # src/NAME/**_test.cc -> program `NAME_test`. NAME may be a path such as clusters/local.
@@ -24,6 +50,7 @@ function(overcap_library name)
   if(sources)
     add_library(overcap_${id} STATIC ${sources})
     target_link_libraries(overcap_${id} PUBLIC overcap_flags ${ARG_DEPS})
+    overcap_precompile(overcap_${id})
   else()
     add_library(overcap_${id} INTERFACE)
     target_link_libraries(overcap_${id} INTERFACE overcap_flags ${ARG_DEPS})
@@ -36,6 +63,7 @@ function(overcap_library name)
     target_compile_definitions(${id}_test PRIVATE
       OVERCAP_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
       OVERCAP_BINARY="${PROJECT_BINARY_DIR}/overcap")
+    overcap_precompile(${id}_test <gtest/gtest.h>)
     set_target_properties(${id}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/unit)
     add_test(NAME ${id} COMMAND ${id}_test)
   endif()
