@@ -26,8 +26,8 @@ constexpr std::array<std::string_view, 46> kStay = {
     "OVERCAP_*", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "MASTER_*",
     "CUDA_VISIBLE_DEVICES", "TORCHELASTIC_*", "SLURM_*", "PBS_*", "PMI*", "OMPI_COMM_WORLD_*"};
 
-// Say where Overcap itself looks: a job that submits jobs means the same place.
-constexpr std::array<std::string_view, 2> kGo = {"OVERCAP_HOME", "OVERCAP_CONFIG"};
+// Say where Overcap itself looks (a job that submits jobs means the same place), and what the job is to do.
+constexpr std::array<std::string_view, 3> kGo = {"OVERCAP_HOME", "OVERCAP_CONFIG", "OVERCAP_JOIN_TIMEOUT"};
 
 constexpr std::array<std::string_view, 6> kStoreKeys = {
     "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",   "AWS_SESSION_TOKEN",
