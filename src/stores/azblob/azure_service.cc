@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/azblob/azure_service.h"
 
-#include <cstdlib>
-
 #include "base/text.h"
 #include "net/http/digests.h"
 #include "net/http/http_date.h"
-#include "net/http/retry_loop.h"
 #include "stores/azblob/azure_sign.h"
 #include "stores/object_requests.h"
-#include "sys/random.h"
 
 namespace overcap {
 namespace {
@@ -27,7 +23,7 @@ Result<std::unique_ptr<AzureService>> AzureService::Open(const AzureAccess& acce
                                                          const AzureTuning& tuning) {
   OC_TRY(url, ParseUrl(access.endpoint.empty() ? StrCat("https://", access.account, ".blob.core.windows.net")
                                                : access.endpoint));
-  std::unique_ptr<AzureService> service(new AzureService(access, clock, tuning));
+  std::unique_ptr<AzureService> service(new AzureService(access, tuning));
   service->base_path_ = url.path;
   while (service->base_path_.ends_with('/')) service->base_path_.pop_back();
   service->sas_ = access.sas.starts_with('?') ? access.sas.substr(1) : access.sas;
@@ -42,11 +38,8 @@ Result<std::unique_ptr<AzureService>> AzureService::Open(const AzureAccess& acce
                   "account_key is a text of 88 characters that ends with ==");
     service->key_ = *bytes;
   }
-  HttpClientOptions options;
-  options.tls.ca_file = access.ca_file;
-  OC_TRY(proxy, ProxyOf(url.origin, Variables::OfThisProcess()));
-  options.proxy = std::move(proxy);
-  service->client_ = std::make_unique<HttpClient>(url.origin, options);
+  OC_TRY(link, ServiceLink::Open(url.origin, access.ca_file, clock, tuning));
+  service->link_ = std::move(link);
   return service;
 }
 
@@ -55,7 +48,7 @@ std::string AzureService::PathOf(const std::string& blob) const {
   return blob.empty() ? container : StrCat(container, "/", PercentEncode(blob, "/"));
 }
 
-HttpRequest AzureService::Signed(const AzureCall& call) const {
+HttpRequest AzureService::Signed(const AzureCall& call, int64_t now_us) const {
   AzureToSign to_sign;
   to_sign.method = call.method;
   to_sign.account = access_.account;
@@ -63,7 +56,7 @@ HttpRequest AzureService::Signed(const AzureCall& call) const {
   to_sign.query = call.query;
   to_sign.body_size = SizeOfPieces(call.body);
   to_sign.headers = call.headers;
-  to_sign.headers.push_back({"x-ms-date", HttpDate(NowUs())});
+  to_sign.headers.push_back({"x-ms-date", HttpDate(now_us)});
   to_sign.headers.push_back({"x-ms-version", kVersion});
 
   HttpRequest request;
@@ -75,49 +68,30 @@ HttpRequest AzureService::Signed(const AzureCall& call) const {
   request.headers = to_sign.headers;
   request.body = call.body;
   request.has_body = call.has_body;
-  request.deadlines = tuning_.deadlines;
   if (!key_.empty()) request.headers.push_back({"authorization", AzureAuthorization(to_sign, key_)});
   return request;
 }
 
-// A wrong clock looks like a wrong key; the answer's date tells.
-bool AzureService::CorrectClock(const AzureAnswer& answer) const {
-  if (answer.problem->status != 403) return false;
-  const auto theirs = ParseHttpDate(answer.head.Find("date"));
-  if (!theirs) return false;
-  const int64_t skew = *theirs - clock_.WallUs();
-  if (std::llabs(skew - skew_us_) < kClockDoubtUs) return false;
-  skew_us_ = skew;
-  return true;
-}
-
 bool AzureService::SasExpired() const {
   const int64_t expiry = key_.empty() ? AzureSasExpiryUs(sas_) : -1;
-  return expiry >= 0 && expiry < NowUs();
+  return expiry >= 0 && expiry < link_->NowUs();
 }
 
 Result<AzureAnswer> AzureService::Call(const AzureCall& call, std::string* body, size_t most) const {
-  RetryPolicy policy = tuning_.retry;
-  if (!reached_) policy.deadline_us = std::min(policy.deadline_us, tuning_.unreached_deadline_us);
-  KernelRandom random;
-  RetryLoop retry(policy, clock_, random);
-  while (true) {
-    auto sent = client_->Call(Signed(call), body, most);
-    if (!sent) {
-      if (IsPassing(sent.error()) && retry.Again(std::nullopt)) continue;
-      return Fail(std::move(sent).error());
-    }
-    AzureAnswer answer{std::move(*sent), std::nullopt};
-    if (answer.head.status < 300) {
-      reached_ = true;
-      return answer;
-    }
-    answer.problem = ReadAzureProblem(answer.head, *body);
-    if (!answer.problem->foreign) reached_ = true;
-    if (CorrectClock(answer)) continue;
-    if (IsPassing(*answer.problem) && retry.Again(RetryAfterUs(answer.head.Find("retry-after")))) continue;
-    return answer;
-  }
+  std::optional<AzureProblem> problem;
+  const auto judge = [&](const HttpResponse& head) -> std::optional<ServiceRefusal> {
+    problem.reset();
+    const bool web_page = IsWebPage(head, "x-ms-request-id");
+    if (head.status < 300 && !web_page) return std::nullopt;
+    problem = ReadAzureProblem(head, *body);
+    problem->foreign = problem->foreign || web_page;
+    ServiceRefusal refusal{problem->foreign, IsPassing(*problem)};
+    // A wrong clock looks like a wrong key; the answer's date tells.
+    if (problem->status == 403) refusal.clock_doubt_us = kClockDoubtUs;
+    return refusal;
+  };
+  OC_TRY(head, link_->Send([&](int64_t now_us) { return Signed(call, now_us); }, judge, body, most));
+  return AzureAnswer{std::move(head), std::move(problem)};
 }
 
 Result<std::string> AzureService::Presigned(const std::string& blob, int64_t seconds) const {
@@ -127,9 +101,9 @@ Result<std::string> AzureService::Presigned(const std::string& blob, int64_t sec
                 "a shared access signature cannot make others: use account_key");
   AzureSas sas;
   sas.account = access_.account, sas.container = access_.container, sas.blob = blob;
-  sas.expires_us = NowUs() + seconds * 1'000'000;
-  sas.https_only = client_->origin().tls;
-  return StrCat(client_->origin().Text(), PathOf(blob), "?", AzureSasQuery(sas, key_));
+  sas.expires_us = link_->NowUs() + seconds * 1'000'000;
+  sas.https_only = link_->origin().tls;
+  return StrCat(link_->origin().Text(), PathOf(blob), "?", AzureSasQuery(sas, key_));
 }
 
 }  // namespace overcap

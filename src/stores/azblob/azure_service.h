@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
-#include "net/http/http_client.h"
-#include "net/http/retry_policy.h"
 #include "stores/azblob/azure_access.h"
 #include "stores/azblob/azure_problem.h"
+#include "stores/service_link.h"
 #include "sys/clock.h"
 
 namespace overcap {
@@ -30,10 +28,7 @@ struct AzureAnswer {
   std::optional<AzureProblem> problem;  // set: it was refused
 };
 
-struct AzureTuning {
-  RetryPolicy retry;
-  int64_t unreached_deadline_us = 10'000'000;  // of retries until the service was reached once
-  HttpDeadlines deadlines;
+struct AzureTuning : ServiceTuning {
   int page_size = 5000;  // of listings; the service gives no more
 };
 
@@ -53,27 +48,21 @@ class AzureService {
 
   const AzureAccess& access() const { return access_; }
   const AzureTuning& tuning() const { return tuning_; }
-  std::string EndpointText() const { return client_->origin().Text(); }
+  std::string EndpointText() const { return link_->origin().Text(); }
   bool SasExpired() const;
 
  private:
-  AzureService(const AzureAccess& access, const Clock& clock, const AzureTuning& tuning)
-      : access_(access), clock_(clock), tuning_(tuning) {}
+  AzureService(const AzureAccess& access, const AzureTuning& tuning) : access_(access), tuning_(tuning) {}
 
   std::string PathOf(const std::string& blob) const;
-  HttpRequest Signed(const AzureCall& call) const;
-  bool CorrectClock(const AzureAnswer& answer) const;
-  int64_t NowUs() const { return clock_.WallUs() + skew_us_; }
+  HttpRequest Signed(const AzureCall& call, int64_t now_us) const;
 
   const AzureAccess access_;
-  const Clock& clock_;
   const AzureTuning tuning_;
   std::string key_;        // as bytes
   std::string sas_;        // without '?'
   std::string base_path_;  // "" or "/account"
-  std::unique_ptr<HttpClient> client_;
-  mutable std::atomic<int64_t> skew_us_{0};
-  mutable std::atomic<bool> reached_{false};
+  std::unique_ptr<ServiceLink> link_;
 };
 
 }  // namespace overcap

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/s3/s3_service.h"
 
-#include <cstdlib>
-
 #include "base/text.h"
 #include "net/http/digests.h"
 #include "net/http/http_date.h"
-#include "net/http/retry_loop.h"
-#include "sys/random.h"
 
 namespace overcap {
 namespace {
+
+constexpr int64_t kClockDoubtUs = 60'000'000;  // the service has said that it is the clock
 
 std::string OwnEndpoint(const std::string& region) {
   return StrCat("https://s3.", region, ".amazonaws.com", region.starts_with("cn-") ? ".cn" : "");
@@ -39,11 +37,8 @@ Result<std::unique_ptr<S3Service>> S3Service::Open(const S3Access& access, const
   } else {
     url.origin.host = StrCat(bucket, ".", url.origin.host);
   }
-  HttpClientOptions options;
-  options.tls.ca_file = access.ca_file;
-  OC_TRY(proxy, ProxyOf(url.origin, Variables::OfThisProcess()));
-  options.proxy = std::move(proxy);
-  service->client_ = std::make_unique<HttpClient>(url.origin, options);
+  OC_TRY(link, ServiceLink::Open(url.origin, access.ca_file, clock, tuning));
+  service->link_ = std::move(link);
   return service;
 }
 
@@ -56,13 +51,13 @@ SigV4Scope S3Service::Scope() const {
   return {access_.access_key, access_.secret, access_.region, "s3"};
 }
 
-HttpRequest S3Service::Signed(const S3Call& call, const std::string& payload_hash) const {
+HttpRequest S3Service::Signed(const S3Call& call, const std::string& payload_hash, int64_t now_us) const {
   SigV4Request to_sign;
   to_sign.method = call.method;
   to_sign.path = PathOf(call.key);
   to_sign.query = call.query;
   to_sign.payload_hash = payload_hash;
-  to_sign.time_us = NowUs();
+  to_sign.time_us = now_us;
   to_sign.headers = call.headers;
   to_sign.headers.push_back({"x-amz-content-sha256", payload_hash});
   to_sign.headers.push_back({"x-amz-date", BasicIsoTime(to_sign.time_us)});
@@ -76,66 +71,47 @@ HttpRequest S3Service::Signed(const S3Call& call, const std::string& payload_has
   request.headers = to_sign.headers;
   request.body = call.body;
   request.has_body = call.has_body;
-  request.deadlines = tuning_.deadlines;
   if (access_.access_key.empty()) return request;  // what everybody may read needs no signature
-  to_sign.headers.push_back({"host", client_->origin().HostHeader()});
+  to_sign.headers.push_back({"host", link_->origin().HostHeader()});
   request.headers.push_back({"authorization", Authorization(Scope(), to_sign)});
   return request;
 }
 
-// Believes the service's clock when it refuses ours; true when that changed something.
-bool S3Service::CorrectClock(const S3Answer& answer) const {
-  if (answer.problem->code != "RequestTimeTooSkewed" && answer.problem->code != "RequestExpired")
-    return false;
-  const auto theirs = ParseHttpDate(answer.head.Find("date"));
-  if (!theirs) return false;
-  const int64_t skew = *theirs - clock_.WallUs();
-  const bool changes = std::llabs(skew - skew_us_) > 60'000'000;
-  skew_us_ = skew;
-  return changes;
-}
-
 // The header has whole seconds, and some round what they tell of others up.
 int64_t S3Service::TimeOf(const S3Answer& answer) const {
-  return ParseHttpDate(answer.head.Find("date")).value_or(NowUs()) + 1'000'000;
+  return ParseHttpDate(answer.head.Find("date")).value_or(link_->NowUs()) + 1'000'000;
 }
 
 Result<S3Answer> S3Service::Call(const S3Call& call, std::string* body, size_t most) const {
   const std::string hash = call.payload_hash.empty() ? HexOf(Sha256OfPieces(call.body)) : call.payload_hash;
-  RetryPolicy policy = tuning_.retry;
-  if (!reached_) policy.deadline_us = std::min(policy.deadline_us, tuning_.unreached_deadline_us);
-  KernelRandom random;
-  RetryLoop retry(policy, clock_, random);
-  while (true) {
-    auto sent = client_->Call(Signed(call, hash), body, most);
-    if (!sent) {
-      if (IsPassing(sent.error()) && retry.Again(std::nullopt)) continue;
-      return Fail(std::move(sent).error());
-    }
-    S3Answer answer{std::move(*sent), std::nullopt};
+  std::optional<S3Problem> problem;
+  const auto judge = [&](const HttpResponse& head) -> std::optional<ServiceRefusal> {
+    problem.reset();
     // An answer may have begun well before it failed: S3 says so in the body.
     const bool says_error =
-        answer.head.status == 200 && call.method == "POST" && body->find("<Error>") != body->npos;
-    if (answer.head.status < 300 && !says_error) {
-      reached_ = bucket_seen_ = true;
-      return answer;
-    }
-    answer.problem = ReadS3Problem(answer.head, *body);
-    if (says_error) answer.problem->status = 500;
-    if (!answer.problem->foreign) reached_ = true;
-    if (CorrectClock(answer)) continue;
-    if (IsPassing(*answer.problem) && retry.Again(RetryAfterUs(answer.head.Find("retry-after")))) continue;
-    return answer;
-  }
+        head.status == 200 && call.method == "POST" && body->find("<Error>") != body->npos;
+    const bool web_page = IsWebPage(head, "x-amz-request-id");
+    if (head.status < 300 && !says_error && !web_page) return std::nullopt;
+    problem = ReadS3Problem(head, *body);
+    problem->foreign = problem->foreign || web_page;
+    if (says_error) problem->status = 500;
+    ServiceRefusal refusal{problem->foreign, IsPassing(*problem)};
+    if (problem->code == "RequestTimeTooSkewed" || problem->code == "RequestExpired")
+      refusal.clock_doubt_us = kClockDoubtUs;
+    return refusal;
+  };
+  OC_TRY(head, link_->Send([&](int64_t now_us) { return Signed(call, hash, now_us); }, judge, body, most));
+  if (!problem) bucket_seen_ = true;
+  return S3Answer{std::move(head), std::move(problem)};
 }
 
 std::string S3Service::Presigned(const std::string& key, int64_t seconds) const {
   SigV4Request request;
   request.method = "GET";
   request.path = PathOf(key);
-  request.time_us = NowUs();
-  request.headers = {{"host", client_->origin().HostHeader()}};
-  return StrCat(client_->origin().Text(), request.path, "?",
+  request.time_us = link_->NowUs();
+  request.headers = {{"host", link_->origin().HostHeader()}};
+  return StrCat(link_->origin().Text(), request.path, "?",
                 PresignedQuery(Scope(), access_.session_token, seconds, request));
 }
 

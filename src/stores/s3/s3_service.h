@@ -7,11 +7,10 @@
 #include <span>
 #include <string>
 
-#include "net/http/http_client.h"
-#include "net/http/retry_policy.h"
 #include "stores/s3/s3_access.h"
 #include "stores/s3/s3_problem.h"
 #include "stores/s3/sigv4.h"
+#include "stores/service_link.h"
 #include "sys/clock.h"
 
 namespace overcap {
@@ -32,10 +31,7 @@ struct S3Answer {
   std::optional<S3Problem> problem;  // set: it was refused
 };
 
-struct S3Tuning {
-  RetryPolicy retry;
-  int64_t unreached_deadline_us = 10'000'000;  // of retries until the service was reached once
-  HttpDeadlines deadlines;
+struct S3Tuning : ServiceTuning {
   int page_size = 1000;  // of listings; services give no more
 };
 
@@ -55,7 +51,7 @@ class S3Service {
 
   const std::string& bucket() const { return bucket_; }
   const S3Access& access() const { return access_; }
-  std::string EndpointText() const { return client_->origin().Text(); }
+  std::string EndpointText() const { return link_->origin().Text(); }
   const S3Tuning& tuning() const { return tuning_; }
   const Clock& clock() const { return clock_; }
   // When the service gave this answer, by its own clock; by ours where it does not say.
@@ -68,18 +64,15 @@ class S3Service {
 
   std::string PathOf(const std::string& key) const;
   SigV4Scope Scope() const;
-  HttpRequest Signed(const S3Call& call, const std::string& payload_hash) const;
-  int64_t NowUs() const { return clock_.WallUs() + skew_us_; }
-  bool CorrectClock(const S3Answer& answer) const;
+  HttpRequest Signed(const S3Call& call, const std::string& payload_hash, int64_t now_us) const;
 
   const S3Access access_;
   const std::string bucket_;
   const Clock& clock_;
   const S3Tuning tuning_;
   std::string base_path_;  // before bucket and key, without a '/' at its end
-  std::unique_ptr<HttpClient> client_;
-  mutable std::atomic<int64_t> skew_us_{0};  // how far the service's clock is ahead of ours
-  mutable std::atomic<bool> reached_{false}, bucket_seen_{false};
+  std::unique_ptr<ServiceLink> link_;
+  mutable std::atomic<bool> bucket_seen_{false};
 };
 
 }  // namespace overcap

@@ -102,6 +102,19 @@ TEST_F(S3Requests, AreNotSentAgainWhenRefused) {
   }
 }
 
+TEST_F(S3Requests, AWebPageIsNoAnswerOfS3) {
+  Serve([](const HttpTestRequest&, HttpTestPeer& peer) {
+    peer.Send("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 13\r\n\r\n<html></html>");
+  });
+  const auto store = Open();
+  for (const Error& error :
+       {store->Get("a").error(), store->List("", "").error(), store->Put("a", "x").error()}) {
+    EXPECT_EQ(error.code, ErrorCode::kUnavailable);
+    EXPECT_NE(error.message.find("does not answer as an S3 service does"), std::string::npos)
+        << error.message;
+  }
+}
+
 TEST_F(S3Requests, GiveUpAtTheDeadline) {
   Serve([](const HttpTestRequest&, HttpTestPeer& peer) { peer.Answer(503, kSlowDown); });
   S3StoreOptions options;
