@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "stores/key_variables.h"
 #include "sys/own_program.h"
 #include "sys/process.h"
 
@@ -69,7 +70,8 @@ Result<void> MountsStep::Start(const std::string& code, const std::vector<std::s
                   std::to_string(options_.slot),
                   "--folder",
                   code};
-  request.env = env;
+  // The environment of a job that goes through a store has no keys: each machine has its own.
+  request.env = spec_.store.empty() ? env : WithStoreKeysOf(Variables::OfThisProcess(), env);
   request.cwd = "/";
   request.stdin_fd = input.read.Get();
   request.stdout_fd = output.write.Get();

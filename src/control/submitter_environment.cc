@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "stores/key_variables.h"
 
 namespace overcap {
 namespace {
@@ -28,10 +29,6 @@ constexpr std::array<std::string_view, 46> kStay = {
 
 // Say where Overcap itself looks (a job that submits jobs means the same place), and what the job is to do.
 constexpr std::array<std::string_view, 3> kGo = {"OVERCAP_HOME", "OVERCAP_CONFIG", "OVERCAP_JOIN_TIMEOUT"};
-
-constexpr std::array<std::string_view, 6> kStoreKeys = {
-    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",   "AWS_SESSION_TOKEN",
-    "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_CONNECTION_STRING"};
 
 bool Matches(std::string_view pattern, std::string_view name) {
   if (!pattern.ends_with('*')) return pattern == name;
@@ -80,7 +77,7 @@ std::vector<std::string> WithoutStoreKeys(std::vector<std::string> variables,
   };
   std::erase_if(variables, [&](const std::string& entry) {
     const std::string_view name = NameOf(entry);
-    return std::find(kStoreKeys.begin(), kStoreKeys.end(), name) != kStoreKeys.end() && !names(given, name);
+    return IsStoreKeyVariable(name) && !names(given, name);
   });
   return variables;
 }

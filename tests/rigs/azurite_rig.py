@@ -19,6 +19,7 @@ import os
 import pathlib
 import shutil
 import unittest
+import urllib.parse
 
 from rigs.servers import Servers, free_port, listens
 
@@ -52,15 +53,34 @@ class Azurite(Servers):
                                                    f"AccountKey={self.key};BlobEndpoint={self.endpoint};"}
 
     def make_container(self, name):
-        """Signs on its own, as the manual says: independent of Overcap's client."""
-        date = datetime.datetime.now(datetime.timezone.utc).strftime("%a, %d %b %Y %H:%M:%S GMT")
-        text = f"PUT{chr(10) * 12}x-ms-date:{date}\nx-ms-version:2021-08-06\n/{self.account}/{self.account}/{name}\nrestype:container"
-        signature = base64.b64encode(hmac.new(base64.b64decode(self.key), text.encode(), hashlib.sha256).digest()).decode()
-        connection = http.client.HTTPConnection(f"127.0.0.1:{self.port}", timeout=60)
-        connection.request("PUT", f"/{self.account}/{name}?restype=container", headers={
-            "x-ms-date": date, "x-ms-version": "2021-08-06", "content-length": "0",
-            "authorization": f"SharedKey {self.account}:{signature}"})
-        status = connection.getresponse().status
-        connection.close()
+        status = self.put(name, {"restype": "container"})
         if status not in (201, 409):
             raise RuntimeError(f"Azurite answers {status} when a container is made")
+
+    def lease(self, container, blob):
+        """Nobody can write the blob from here on who does not know the lease."""
+        status = self.put(f"{container}/{blob}", {"comp": "lease"}, {"x-ms-lease-action": "acquire", "x-ms-lease-duration": "-1"})
+        if status != 201:
+            raise RuntimeError(f"Azurite answers {status} when a lease is asked for")
+
+    def sas(self, container, permissions="racwdl", hours=1):
+        """A shared access signature for all of a container, with the `?` that such texts begin with. Signs on its own, too."""
+        end = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        text = f"{permissions}\n\n{end}\n/blob/{self.account}/{container}\n\n\n\n2019-12-12\nc" + "\n" * 6
+        signature = base64.b64encode(hmac.new(base64.b64decode(self.key), text.encode(), hashlib.sha256).digest()).decode()
+        return "?" + urllib.parse.urlencode({"sv": "2019-12-12", "sr": "c", "sp": permissions, "se": end, "sig": signature})
+
+    def put(self, path, query, headers=None):
+        """The status of a put without a body. Signs on its own, as the manual says: independent of Overcap's client."""
+        date = datetime.datetime.now(datetime.timezone.utc).strftime("%a, %d %b %Y %H:%M:%S GMT")
+        headers = {**(headers or {}), "x-ms-date": date, "x-ms-version": "2021-08-06"}
+        lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
+        words = "".join(f"\n{name}:{value}" for name, value in sorted(query.items()))
+        text = f"PUT{chr(10) * 12}{lines}/{self.account}/{self.account}/{path}{words}"
+        signature = base64.b64encode(hmac.new(base64.b64decode(self.key), text.encode(), hashlib.sha256).digest()).decode()
+        connection = http.client.HTTPConnection(f"127.0.0.1:{self.port}", timeout=60)
+        connection.request("PUT", f"/{self.account}/{path}?{urllib.parse.urlencode(query)}", headers={
+            **headers, "content-length": "0", "authorization": f"SharedKey {self.account}:{signature}"})
+        status = connection.getresponse().status
+        connection.close()
+        return status

@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 
+from mounts_rig import needs_fuse
 from store_rig import StoreRig, main
 from overcap_rig import python
 from rigs.azurite_rig import Azurite
@@ -132,6 +133,28 @@ class OnCeph(ThroughAStore, StoreRig):
         self.ok("wait", job, deadline=60)
         out = self.ok("logs", "--attempt", "1", "--from", self.here("jobs"), job, env=self.elsewhere).out
         self.assertEqual(out, "of the first attempt\nnever seen by its courier\n")
+
+    def check_mounts(self, mode):
+        (self.project / "in").mkdir()
+        (self.project / "in/x").write_text("of the bucket\n")
+        self.ok("store", "cp", "in", self.here("data"))
+        self.write("overcap.yaml", f"clusters:\n  local:\n    gpus: []\n    store: {self.here('jobs')}\n    mounts_at: {self.root}/node\n"
+                                   f"    mounts:\n      data: {{store: '{self.here('data')}', mode: {mode}}}\n")
+        job = self.ok("submit", "--mount", f"out={self.here('results')},mode=copy", *python(
+            "import os; print(open('data/x').read(), end=''); open('out/y', 'w').write('made'); print(os.environ.get('AWS_SECRET_ACCESS_KEY'))")).out.strip()
+        self.assertEqual(self.overcap("wait", job, deadline=90).status, 0, self.record(job))
+        self.assertEqual(self.ok("logs", "--from", self.here("jobs"), job, env=self.elsewhere).out, "of the bucket\nNone\n")
+        self.ok("store", "cp", self.here("results"), "results")
+        self.assertEqual((self.project / "results/y").read_text(), "made")
+        self.assertEqual([path for path in (self.root / "node").rglob("*") if path.is_file()], [])
+        self.no_key_anywhere()
+
+    def test_mounts_of_jobs_through_a_store_are_copied_with_the_keys_of_the_machine(self):
+        self.check_mounts("copy-ro")
+
+    @needs_fuse("rclone")
+    def test_mounts_of_jobs_through_a_store_are_mounted_with_the_keys_of_the_machine(self):
+        self.check_mounts("ro")
 
     def test_gc_removes_code_that_no_job_needs(self):
         job = self.submit("python3", "train.py")

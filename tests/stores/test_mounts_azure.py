@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers of Azure Blob Storage (Azurite) in the folders of jobs: mounted by rclone, by a stand-in for blobfuse2, and copied."""
-import base64
-import datetime
-import hashlib
-import hmac
 import json
-import urllib.parse
 
 from mounts_rig import MountsRig, needs_fuse
 from overcap_rig import main, needs_root, shell
@@ -30,17 +25,10 @@ class OnAzurite(MountsRig):
         self.ok("store", "cp", "from", self.there)
         self.write(".overcapignore", "/from\n/back\n")
 
-    def sas_of(self, container):
-        """A signature for all of a container; signs on its own, as the manual says."""
-        end = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        text = f"racwdl\n\n{end}\n/blob/{self.server.account}/{container}\n\n\n\n2019-12-12\nc" + "\n" * 6
-        signature = base64.b64encode(hmac.new(base64.b64decode(self.server.key), text.encode(), hashlib.sha256).digest()).decode()
-        return "?" + urllib.parse.urlencode({"sv": "2019-12-12", "sr": "c", "sp": "racwdl", "se": end, "sig": signature})
-
     @needs_fuse("rclone")
     def test_a_container_is_mounted_to_read_and_to_write_with_a_sas(self):
         del self.env["AZURE_STORAGE_CONNECTION_STRING"]
-        sas = self.sas_of("mount-tests")
+        sas = self.server.sas("mount-tests")
         storage = self.root / "storage.yaml"
         storage.write_text(f"account_name: {self.server.account}\nsas_token: '{sas}'\n")
         storage.chmod(0o600)
@@ -70,6 +58,13 @@ class OnAzurite(MountsRig):
         self.assert_no_key(self.server.key)
         storage.chmod(0o644)
         self.job_fails("true", says="chmod 600")
+
+    @needs_fuse("blobfuse2")
+    def test_blobfuse2_for_real(self):
+        job = self.run_job("--mount", f"data={self.there},mounter=blobfuse2", *shell("diff -r data \"$1\" && echo x > data/x", str(self.project / "from")))
+        self.assertEqual(len(self.log(job["id"]).decode().splitlines()), 1, self.log(job["id"]))  # nothing differs, and x is refused
+        self.assert_nothing_left()
+        self.assert_no_key(self.server.key)
 
     @needs_root
     def test_blobfuse2_is_told_in_a_file_that_nobody_else_can_read(self):

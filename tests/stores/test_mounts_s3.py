@@ -100,6 +100,20 @@ class OnCeph(MountsRig):
     def listed(self, there):
         return [__import__("json").loads(line) for line in self.ok("store", "ls", "-R", there, "--json").out.splitlines()]
 
+    def check_for_real(self, mounter):
+        job = self.run_job("--mount", f"data={self.there},mounter={mounter}", *shell("diff -r data \"$1\" && echo x > data/x", str(self.project / "from")))
+        self.assertEqual(len(self.log(job["id"]).decode().splitlines()), 1, self.log(job["id"]))  # nothing differs, and x is refused
+        self.assert_nothing_left()
+        self.assert_no_key(self.server.secret_key)
+
+    @needs_fuse("mount-s3")
+    def test_mount_s3_for_real(self):
+        self.check_for_real("mount-s3")
+
+    @needs_fuse("goofys")
+    def test_goofys_for_real(self):
+        self.check_for_real("goofys")
+
     @needs_root
     def test_other_mounters_are_told_in_their_own_words(self):
         self.fake_mounter("mount-s3", '$2')
