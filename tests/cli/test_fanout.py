@@ -8,61 +8,11 @@ import shutil
 import signal
 import subprocess
 
-from launch_rig import HOST_PYTHON, HostsRig
+from fanout_rig import FanoutRig
+from launch_rig import HOST_PYTHON
 from overcap_rig import BINARY, main
 
 DEADLINE_SECONDS = 400
-
-
-class FanoutRig(HostsRig):
-    count = 4
-
-    def setUp(self):
-        super().setUp()
-        if not self.hosts.separate:
-            self.skipTest("NOT TESTED: no namespaces here, so no folder is a host's own")
-        self.target = f"{self.hosts.private_dir}/{self.id().rpartition('.')[2][:40]}"
-        self.source = self.project / "source"
-
-    def tearDown(self):
-        super().tearDown()
-        if self.hosts.separate:
-            for name in self.hosts.names:
-                shutil.rmtree(self.there(name), ignore_errors=True)
-
-    def there(self, name):
-        return pathlib.Path(self.hosts.private_path(name)) / pathlib.Path(self.target).name
-
-    def fill(self, files=200, size=20_000):
-        rng = random.Random(1)
-        for number in range(files):
-            path = self.source / f"d{number % 10}" / f"f{number}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(rng.randbytes(size))
-        (self.source / "link").symlink_to("d0/f0")
-        (self.source / "d0/run").write_text("#!/bin/sh\necho ran\n")
-        (self.source / "d0/run").chmod(0o755)
-
-    def fanout(self, *args, hosts=None, **options):
-        """Runs it to its end, and gives what it says of it with what it was."""
-        done = self.overcap("fanout", "--json", str(options.pop("source", self.source)), "--to", self.target, "--hosts",
-                            self.hosts.hostfile(names=hosts), *args, **options)
-        self.until_hosts_empty(20)
-        lines = [line for line in done.out.splitlines() if line.startswith("{")]
-        return done, json.loads(lines[-1]) if lines else None
-
-    def brought(self, *args, **options):
-        done, said = self.fanout(*args, **options)
-        self.assertEqual(done.status, 0, str(done))
-        return said
-
-    def assert_same(self, name, source=None):
-        differs = subprocess.run(["diff", "-r", "--no-dereference", "-x", ".overcap", str(source or self.source), str(self.there(name))],
-                                 capture_output=True, text=True, timeout=60, check=False)
-        self.assertEqual(differs.stdout + differs.stderr, "", name)
-
-    def node(self, said, name):
-        return next(node for node in said["nodes"] if node["host"] == name)
 
 
 class Fanout(FanoutRig):

@@ -186,6 +186,7 @@ Result<int> Run(World& world, const Args& args) {
         {"fanout", words, progress.complete, progress.nodes, progress.bytes_done, progress.bytes_total});
   };
   request.note = [&world](const std::string& text) { world.out().Note(text); };
+  request.warn = [&world](const std::string& text) { world.out().Warn(text); };
   const auto report = RunFanout(*source, request);
   if (!report) return Fail(report.error());
   return Tell(world, *source, *report, signals, meter.ElapsedUs());

@@ -57,8 +57,8 @@ class FanoutRun : public SessionListener {
   void OnAsk(int node, const std::string& why) override {
     const std::lock_guard lock(mutex_);
     Node& asking = nodes_[static_cast<size_t>(node)];
-    if (!why.empty() && request_.note) {
-      request_.note(StrCat("host '", asking.end.host, "' could not fetch from host '", asking.end.from,
+    if (!why.empty() && request_.warn) {
+      request_.warn(StrCat("host '", asking.end.host, "' could not fetch from host '", asking.end.from,
                            "' any more (", ToUtf8(why), ")"));
     }
     plan_.Ask(node, !why.empty());

@@ -34,7 +34,7 @@ struct FanoutRequest {
   Random* random = nullptr;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const FanoutProgress&)> progress;  // from one thread, some times a second
-  std::function<void(const std::string&)> note;         // one at a time, from any thread
+  std::function<void(const std::string&)> note, warn;   // one at a time, from any thread
 };
 
 struct FanoutNodeEnd {
