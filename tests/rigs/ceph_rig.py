@@ -12,10 +12,13 @@ that is, and is refused.
 
 It checks signatures, the hash of what is sent, the clock and conditions of puts; regions it does not check.
 """
+import json
+import re
 import shutil
 import subprocess
 import time
 import unittest
+import urllib.parse
 import uuid
 
 from rigs.s3_calls import S3Calls
@@ -59,11 +62,13 @@ rgw frontends = beast endpoint=127.0.0.1:{rgw_port}
 rgw enable usage log = false
 rgw dns name = localhost
 rgw thread pool size = 16
+rgw sts key = keyoftheteststs0
+rgw s3 auth use sts = true
 """
 
 
 class Ceph(Servers):
-    region = "us-east-1"
+    region, has_role = "us-east-1", False
     access_key, secret_key = "OVERCAPCEPHTESTKEY00", "ceph/secret+key/of/the/tests/0123456789ab"
 
     def __init__(self, memory=4 * 1024**3):
@@ -114,6 +119,36 @@ class Ceph(Servers):
             self.last_stat = str(error)
             time.sleep(0.2)
         return '"num_up_osds":1' in self.last_stat
+
+    def admin(self, *words):
+        return self.run(["radosgw-admin", "-c", str(self.folder / "ceph.conf"), "-n", "client.rgw", *words])
+
+    def make_reader(self):
+        """AWS_... variables of keys that may only read."""
+        keys = {"AWS_ACCESS_KEY_ID": "OVERCAPCEPHREADER000", "AWS_SECRET_ACCESS_KEY": "reader/secret+key/of/the/tests/0123456789"}
+        self.admin("subuser", "create", "--uid=tests", "--subuser=tests:reader", "--access=read")
+        self.admin("key", "create", "--subuser=tests:reader", "--key-type=s3", f"--access-key={keys['AWS_ACCESS_KEY_ID']}",
+                   f"--secret-key={keys['AWS_SECRET_ACCESS_KEY']}")
+        return keys
+
+    def session_keys(self):
+        """Keys for an hour, as an instance gets them for its role: they are good only with their token."""
+        if not self.has_role:
+            self.has_role = True
+            trust = {"Effect": "Allow", "Principal": {"AWS": ["arn:aws:iam:::user/tests"]}, "Action": ["sts:AssumeRole"]}
+            may = {"Effect": "Allow", "Action": ["s3:*"], "Resource": "arn:aws:s3:::*"}
+            trust, may = (json.dumps({"Version": "2012-10-17", "Statement": [one]}) for one in (trust, may))
+            self.admin("role", "create", "--role-name=lab-role", "--path=/", f"--assume-role-policy-doc={trust}")
+            self.admin("role-policy", "put", "--role-name=lab-role", "--policy-name=all", f"--policy-doc={may}")
+        wish = {"Action": "AssumeRole", "RoleArn": "arn:aws:iam:::role/lab-role", "RoleSessionName": "tests", "Version": "2011-06-15"}
+        said = S3Calls(self.endpoint, self.access_key, self.secret_key, self.region, "sts").must(
+            "POST", "/", body=urllib.parse.urlencode(wish).encode(), headers={"content-type": "application/x-www-form-urlencoded"}).decode()
+        names = {"AccessKeyId": "AccessKeyId", "SecretAccessKey": "SecretAccessKey", "Token": "SessionToken"}
+        return {name: re.search(f"<{tag}>(.*?)</{tag}>", said).group(1) for name, tag in names.items()}
+
+    def collect(self):
+        """Frees what was removed; by itself the gateway waits two hours with it."""
+        self.admin("gc", "process", "--include-all")
 
     @property
     def endpoint(self):

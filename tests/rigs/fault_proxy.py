@@ -23,8 +23,8 @@ FATES = (("lives", 60), ("slow", 8), ("busy", 8), ("hangs", 1), ("request cut", 
 
 
 class FaultProxy:
-    def __init__(self, port, seed, longest=400_000):
-        self.target, self.random, self.longest = port, random.Random(seed), longest
+    def __init__(self, port, seed, longest=400_000, fates=FATES):
+        self.target, self.random, self.longest, self.fates = port, random.Random(seed), longest, fates
         self.counts = collections.Counter()
         self.loop = asyncio.new_event_loop()
         ready = threading.Event()
@@ -54,7 +54,7 @@ class FaultProxy:
         server.close()
 
     async def serve(self, reader, writer):
-        fate = self.random.choices([name for name, _ in FATES], [weight for _, weight in FATES])[0]
+        fate = self.random.choices([name for name, _ in self.fates], [weight for _, weight in self.fates])[0]
         bytes_until, reset = self.random.randrange(1, self.longest), self.random.random() < 0.5
         if self.random.random() < 0.5:
             bytes_until = self.random.randrange(1, 2000)  # most requests are small

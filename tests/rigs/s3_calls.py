@@ -9,8 +9,9 @@ import urllib.parse
 
 
 class S3Calls:
-    def __init__(self, endpoint, access_key, secret_key, region="us-east-1"):
-        self.endpoint, self.access_key, self.secret_key, self.region = endpoint, access_key, secret_key, region
+    def __init__(self, endpoint, access_key, secret_key, region="us-east-1", service="s3"):
+        self.endpoint, self.access_key, self.secret_key = endpoint, access_key, secret_key
+        self.region, self.service = region, service
         self.host = urllib.parse.urlsplit(endpoint).netloc
 
     def request(self, method, path, query=None, body=b"", headers=None):
@@ -33,10 +34,10 @@ class S3Calls:
         names = ";".join(sorted(headers))
         lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
         canonical = f"{method}\n{path}\n{query}\n{lines}\n{names}\n{digest}"
-        scope = f"{now[:8]}/{self.region}/s3/aws4_request"
+        scope = f"{now[:8]}/{self.region}/{self.service}/aws4_request"
         text = f"AWS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
         key = ("AWS4" + self.secret_key).encode()
-        for word in (now[:8], self.region, "s3", "aws4_request"):
+        for word in (now[:8], self.region, self.service, "aws4_request"):
             key = hmac.new(key, word.encode(), hashlib.sha256).digest()
         signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
         return {**headers, "authorization": f"AWS4-HMAC-SHA256 Credential={self.access_key}/{scope}, "
