@@ -62,7 +62,9 @@ rgw frontends = beast endpoint=127.0.0.1:{rgw_port}
 rgw enable usage log = false
 rgw dns name = localhost
 rgw thread pool size = 16
-rgw sts key = keyoftheteststs0
+"""
+# With it a wrong secret is told as AccessDenied: for those who ask.
+ROLES = """rgw sts key = keyoftheteststs0
 rgw s3 auth use sts = true
 """
 
@@ -71,20 +73,20 @@ class Ceph(Servers):
     region, has_role = "us-east-1", False
     access_key, secret_key = "OVERCAPCEPHTESTKEY00", "ceph/secret+key/of/the/tests/0123456789ab"
 
-    def __init__(self, memory=4 * 1024**3):
+    def __init__(self, memory=4 * 1024**3, roles=False):
         missing = [name for name in PROGRAMS if not shutil.which(name)]
         if missing:
             raise unittest.SkipTest(f"NOT TESTED: no {' '.join(missing)} here (Debian: radosgw ceph-mon ceph-osd ceph-common)")
         super().__init__("ceph-")
-        self.begin_patiently(lambda: self.begin(memory))
+        self.begin_patiently(lambda: self.begin(memory, CONFIGURATION + (ROLES if roles else "")))
 
-    def begin(self, memory):
+    def begin(self, memory, configuration):
         at, self.port, mon_port = self.folder, free_port(), free_port()
         for name in ("mon", "osd0", "run", "log"):
             (at / name).mkdir()
         fsid, osd = str(uuid.uuid4()), str(uuid.uuid4())
         (at / "ceph.conf").write_text(
-            CONFIGURATION.format(fsid=fsid, at=at, mon_port=mon_port, rgw_port=self.port, bytes=memory))
+            configuration.format(fsid=fsid, at=at, mon_port=mon_port, rgw_port=self.port, bytes=memory))
         conf = ["-c", str(at / "ceph.conf")]
         self.run(["monmaptool", "--create", "--addv", "a", f"[v1:127.0.0.1:{mon_port}]", "--fsid", fsid, str(at / "monmap")])
         self.run(["ceph-mon", *conf, "--mkfs", "-i", "a", "--monmap", str(at / "monmap")])
@@ -132,7 +134,7 @@ class Ceph(Servers):
         return keys
 
     def session_keys(self):
-        """Keys for an hour, as an instance gets them for its role: they are good only with their token."""
+        """Keys for an hour, as an instance gets them for its role: good only with their token. Of Ceph(roles=True)."""
         if not self.has_role:
             self.has_role = True
             trust = {"Effect": "Allow", "Principal": {"AWS": ["arn:aws:iam:::user/tests"]}, "Action": ["sts:AssumeRole"]}

@@ -24,9 +24,11 @@ NO_HANGS = tuple((name, weight) for name, weight in FATES if name != "hangs")  #
 
 
 class OnCeph(StoreRig):
+    roles = False
+
     @classmethod
     def setUpClass(cls):
-        cls.server = Ceph()
+        cls.server = Ceph(roles=cls.roles)
         cls.addClassCleanup(cls.server.close)
         cls.server.calls.make_bucket(BUCKET)
 
@@ -39,6 +41,8 @@ class OnCeph(StoreRig):
 
 
 class InstanceRoles(OnCeph):
+    roles = True
+
     def setUp(self):
         super().setUp()
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
