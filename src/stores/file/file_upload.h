@@ -40,12 +40,14 @@ class FileUpload : public StoreUpload {
 
  private:
   explicit FileUpload(Target target) : target_(std::move(target)) {}
+  int WritePart(int64_t index, std::string_view bytes);  // 0 or an errno
   tl::unexpected<Error> Failed(int error) const { return Fail(UploadError(error, target_)); }
 
   const Target target_;
   std::string temporary_;  // "" once it is the object, or gone
   Fd fd_;
-  std::mutex mutex_;  // guards all below
+  std::mutex writing_;  // a file takes one write at a time: whoever waits shall sleep, not spin in the kernel
+  std::mutex mutex_;    // guards all below
   std::vector<bool> written_;
   int64_t missing_ = 0;  // parts
 };

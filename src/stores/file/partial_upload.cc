@@ -136,9 +136,14 @@ PartialUpload::~PartialUpload() {
   unlinkat(target_.root->Get(), journal_.c_str(), 0);
 }
 
+int PartialUpload::WritePart(int64_t index, std::string_view bytes) {
+  const std::lock_guard lock(writing_);
+  return WriteAt(fd_.Get(), index * kFilePartSize, bytes);
+}
+
 Result<void> PartialUpload::Part(int64_t index, std::string_view bytes) {
   OC_TRY_VOID(ValidPart(target_.key, target_.size, kFilePartSize, index, bytes.size()));
-  if (const int error = WriteAt(fd_.Get(), index * kFilePartSize, bytes); error != 0) return Failed(error);
+  if (const int error = WritePart(index, bytes); error != 0) return Failed(error);
   const std::string line = StrCat(index, " ", CrcText(bytes), "\n");
   const std::lock_guard lock(mutex_);
   if (!written_[static_cast<size_t>(index)]) --missing_;

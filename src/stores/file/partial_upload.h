@@ -30,11 +30,13 @@ class PartialUpload : public StoreUpload {
   int ReadJournal();
   bool TakeLine(std::string_view line, std::string* buffer);
   int BeginJournal();
+  int WritePart(int64_t index, std::string_view bytes);  // 0 or an errno
   tl::unexpected<Error> Failed(int error);
 
   const FileUploadTarget target_;
   std::string partial_, journal_;  // paths
   Fd fd_, journal_fd_;
+  std::mutex writing_;  // a file takes one write at a time: whoever waits shall sleep, not spin in the kernel
   mutable std::mutex mutex_;  // guards all below
   std::vector<bool> written_;
   int64_t missing_ = 0;  // parts
