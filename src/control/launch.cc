@@ -115,6 +115,7 @@ class LaunchRun {
     attempt.master_port = options_.master_port;
     attempt.grace_us = options_.grace_us;
     attempt.idle_us = options_.idle_us;
+    attempt.pipes = options_.pipes;
     OC_TRY(composed, ComposeFor(prepared_, options_, world_, folder + "/hostfile", true));
     attempt.launch = std::move(composed);
     if (!attempt.launch.hostfile_text.empty()) {

@@ -33,6 +33,7 @@ struct LaunchOptions {
   int64_t grace_us = 10'000'000;
   int retries = 0;
   Tee tee = Tee::kRank0;
+  bool pipes = false;   // ranks do not write their logs themselves
   std::string logs;     // folder; "": a new one below <root>/launches
   int master_port = 0;  // 0: a free one
 };

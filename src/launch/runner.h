@@ -39,6 +39,7 @@ struct Attempt {
   int master_port = 0;                // 0: a free one is found on the first host
   int64_t grace_us = 10'000'000;      // between TERM and KILL
   int64_t idle_us = 0;                // no output of any rank for so long: stacks, stop; 0: no limit
+  bool pipes = false;                 // local: ranks do not write their logs themselves
   AttemptWatcher* watcher = nullptr;  // through srun and mpiexec only
   bool patient = false;               // a second signal to stop does not end the grace time; as above
   int64_t connect_us = 10'000'000;    // a host that does not answer in that time has failed

@@ -114,6 +114,37 @@ TEST(GroupCompanion, ASinkThatIsFullLosesNothing) {
   EXPECT_EQ(story, "300000 5 0");
 }
 
+// What a member whose stdout is a file says to it and to its sink.
+std::string StoryOfAWriter(const TempFolder& folder, const std::string& script) {
+  return InChild([&] {
+    PosixClock clock;
+    SupervisorTimes times;
+    times.linger = 20'000'000;
+    auto supervisor = Supervisor::Make(clock, times);
+    const Fd log(open((folder / "log").c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    Bucket bucket(1000);
+    std::vector<GroupMember> members{Shell(script)};
+    members[0].sink = &bucket;
+    members[0].stdout_file = log.Get();
+    Counter counter;
+    (*supervisor)->Run(&members, {}, &counter);
+    char text[100];
+    const ssize_t size = pread(log.Get(), text, sizeof text, 0);
+    return StrCat(std::string_view(text, size), "|", bucket.text_[1], "|", bucket.text_[2], "|",
+                  counter.bytes_[2]);
+  });
+}
+
+TEST(GroupCompanion, AMemberWhoseStdoutIsAFileHasAPipeForItsStderrOnly) {
+  const TempFolder folder;
+  EXPECT_EQ(StoryOfAWriter(folder, "echo out; echo error >&2; exit 3"), "out\n||error\n|6");
+}
+
+TEST(GroupCompanion, WhatStillHoldsTheFileOfAMemberMayFinishIt) {
+  const TempFolder folder;
+  EXPECT_EQ(StoryOfAWriter(folder, "(sleep 0.3; echo late) 2>/dev/null & echo out"), "out\nlate\n|||0");
+}
+
 TEST(GroupCompanion, MayStopTheGroup) {
   const std::string story = InChild([&] {
     PosixClock clock;

@@ -53,9 +53,10 @@ void GroupRun::StartAll() {
 }
 
 Result<void> GroupRun::MakePumps(const GroupMember& member, Running* running) {
-  for (int stream = 1; stream <= (member.split ? 2 : 1); ++stream) {
+  const bool writes_itself = member.stdout_file >= 0;
+  for (int stream = writes_itself ? 2 : 1; stream <= (member.split || writes_itself ? 2 : 1); ++stream) {
     OC_TRY(pump, member.sink != nullptr ? OutputPump::MakeToSink(member.sink, stream)
-                                        : OutputPump::Make(member.log_fd));
+                                        : OutputPump::Make(member.log_fd, stream));
     running->pumps.push_back(std::move(pump));
   }
   return {};
@@ -64,7 +65,7 @@ Result<void> GroupRun::MakePumps(const GroupMember& member, Running* running) {
 Result<void> GroupRun::Start(GroupMember* member, Running* running) {
   OC_TRY_VOID(MakePumps(*member, running));
   SpawnRequest& request = member->request;
-  request.stdout_fd = running->pumps.front().WriteFd();
+  request.stdout_fd = member->stdout_file >= 0 ? member->stdout_file : running->pumps.front().WriteFd();
   request.stderr_fd = running->pumps.back().WriteFd();
   request.want_pidfd = members_.size() > 1;
   Result<Spawned> spawned = Spawn(request);
@@ -353,8 +354,7 @@ void GroupRun::AfterPump(const PumpTurn& turn) {
   Running& member = running_[turn.member];
   const OutputPump& pump = PumpOf(turn);
   if (pump.moved_bytes() > turn.moved || pump.dropped_bytes() > turn.dropped) {
-    observer_.OnOutput(static_cast<int>(turn.member), static_cast<int>(turn.stream) + 1,
-                       pump.moved_bytes() - turn.moved);
+    observer_.OnOutput(static_cast<int>(turn.member), pump.stream(), pump.moved_bytes() - turn.moved);
   }
   if (member.drop_noted || pump.drop_error() == 0) return;
   member.drop_noted = true;
@@ -408,6 +408,11 @@ void GroupRun::DrainAll() {
 }
 
 bool GroupRun::OutputEnded() const {
+  std::vector<int> own;
+  for (const GroupMember& member : members_) {
+    if (member.stdout_file >= 0) own.push_back(member.stdout_file);
+  }
+  if (!own.empty() && HaveOpen(Stoppable(ChildrenOf(getpid())), own)) return false;
   return std::all_of(running_.begin(), running_.end(), [](const Running& r) {
     return std::all_of(r.pumps.begin(), r.pumps.end(), [](const OutputPump& pump) { return pump.Ended(); });
   });

@@ -24,9 +24,10 @@ std::vector<char>& Scratch() {
 
 }  // namespace
 
-Result<OutputPump> OutputPump::Make(int file) {
+Result<OutputPump> OutputPump::Make(int file, int stream) {
   OC_TRY(pump, MakePipe());
   pump.file_ = file;
+  pump.stream_ = stream;
   return pump;
 }
 

@@ -16,8 +16,9 @@ class OutputSink;  // supervisor.h
 // room.
 class OutputPump {
  public:
-  // `file` is borrowed, opened for writing without O_APPEND; bytes go to its current offset on.
-  static Result<OutputPump> Make(int file);
+  // `file` is borrowed, opened for writing without O_APPEND; bytes go to its current offset on. They are
+  // told as `stream`.
+  static Result<OutputPump> Make(int file, int stream = 1);
   // To a sink instead, told that it is `stream`. What it cannot take now stays in the pipe.
   static Result<OutputPump> MakeToSink(OutputSink* sink, int stream);
 
@@ -32,6 +33,7 @@ class OutputPump {
   void Close() { read_end_.Reset(); }
 
   bool Busy() const { return large_; }  // its writer writes much at a time
+  int stream() const { return stream_; }
   bool ToFile() const { return file_ >= 0; }
   int64_t moved_bytes() const { return moved_bytes_; }  // in all
   int64_t dropped_bytes() const { return dropped_bytes_; }

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <unordered_map>
@@ -38,7 +39,7 @@ std::string ProcPath(pid_t pid, std::string_view file) {
   return StrCat("/proc/", pid, "/", file);
 }
 
-// The names in a folder that are numbers.
+// The names in a folder that are numbers: of processes, threads, descriptors.
 std::vector<pid_t> PidsIn(const std::string& path) {
   std::vector<pid_t> pids;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
@@ -174,6 +175,21 @@ std::vector<pid_t> ProcessesWithEnvironment(std::string_view entry) {
     if (environ && HasEntry(*environ, entry) && RowOf(pid)) found.push_back(pid);
   }
   return found;
+}
+
+bool HaveOpen(const std::vector<pid_t>& pids, const std::vector<int>& files) {
+  std::set<std::pair<dev_t, ino_t>> wanted;
+  struct stat info {};
+  for (const int file : files) {
+    if (fstat(file, &info) == 0) wanted.emplace(info.st_dev, info.st_ino);
+  }
+  for (const pid_t pid : pids) {
+    for (const int number : PidsIn(ProcPath(pid, "fd"))) {
+      const std::string path = StrCat("/proc/", pid, "/fd/", number);
+      if (stat(path.c_str(), &info) == 0 && wanted.contains({info.st_dev, info.st_ino})) return true;
+    }
+  }
+  return false;
 }
 
 int64_t ResidentBytes(const std::vector<pid_t>& pids) {

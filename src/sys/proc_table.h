@@ -47,6 +47,9 @@ std::vector<pid_t> LikelyChildrenOf(pid_t pid);
 // ended.
 std::vector<pid_t> ProcessesWithEnvironment(std::string_view entry);
 
+// Whether one of these processes has one of the files open that `files` are open on here.
+bool HaveOpen(const std::vector<pid_t>& pids, const std::vector<int>& files);
+
 // Memory of these processes. Resident is cheap and counts what they share once for each: a bound from above.
 // Proportional counts shared memory once (Pss), costs milliseconds for big processes, and falls back to
 // resident where the kernel does not tell.

@@ -2,6 +2,7 @@
 #include "sys/proc_table.h"
 
 #include <algorithm>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
@@ -137,6 +138,17 @@ TEST(ProcTableTest, MemoryGrowsWithWhatIsTouchedAndVanishedProcessesHaveNone) {
   EXPECT_GE(ProportionalBytes({getpid()}), 60 << 20);
   EXPECT_EQ(ResidentBytes({-5}), 0);
   EXPECT_EQ(ProportionalBytes({-5}), 0);
+}
+
+TEST(ProcTable, KnowsWhoHasAFileOpen) {
+  int pipes[2][2];
+  ASSERT_EQ(pipe2(pipes[0], O_CLOEXEC), 0);
+  ASSERT_EQ(pipe2(pipes[1], O_CLOEXEC), 0);
+  EXPECT_TRUE(HaveOpen({getpid()}, {pipes[1][0], pipes[0][0]}));
+  const Family family;
+  EXPECT_FALSE(HaveOpen({family.pid, family.child}, {pipes[0][0], pipes[1][1]}));
+  EXPECT_FALSE(HaveOpen({getpid()}, {}));
+  for (const auto& ends : pipes) close(ends[0]), close(ends[1]);
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ struct GroupMember {
   SpawnRequest request;        // its stdout and stderr are set by the supervisor
   int log_fd = -1;             // borrowed; takes both, byte for byte
   OutputSink* sink = nullptr;  // takes them instead
-  bool split = false;          // stdout and stderr come apart: the observer is told which is which
+  int stdout_file = -1;  // borrowed, opened with O_APPEND: is its stdout, only stderr goes to log or sink
+  bool split = false;    // stdout and stderr come apart: the observer is told which is which
 };
 
 // Which signals mean what to a supervisor, beside TERM and INT.

@@ -30,6 +30,7 @@ constexpr Flag kFlags[] = {
     {"--spare-nodes", "", "N", "keep hosts in reserve for a retry"},
     {"--tee", "", "WHAT", "on the terminal: 0 (rank 0), all, or none"},
     {"--logs", "", "FOLDER", "where the logs go"},
+    {"--pipes", "", "", "ranks write into pipes, not into their logs themselves"},
     {"--grace", "", "TIME", "between TERM and KILL when ranks are stopped; 10s"},
     {"--master-port", "", "PORT", "MASTER_PORT of the ranks; a free one"},
     {"--dry-run", "", "", "print what would be run, run nothing"},
@@ -183,6 +184,7 @@ Result<LaunchOptions> ReadOptions(const Args& args) {
   options.grace_us = grace;
   options.retries = retries;
   options.tee = tee;
+  options.pipes = args.Has("--pipes");
   options.logs = args.Get("--logs");
   options.master_port = static_cast<int>(port);
   return options;

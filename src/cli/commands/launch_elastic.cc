@@ -249,6 +249,7 @@ Result<ElasticOptions> ReadElastic(const Args& args, const LaunchOptions& common
   if (args.Has("--grace")) options.grace_us = common.grace_us;
   options.local_addr = Either(args, "--local-addr", "--local_addr");
   options.tee = common.tee;
+  options.pipes = common.pipes;
   options.logs = common.logs;
   options.command = common.command;
   AddPython(args, world, &options.command);

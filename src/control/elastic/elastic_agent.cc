@@ -114,7 +114,10 @@ bool ElasticAgent::Finished() const {
 
 int64_t ElasticAgent::Prepare(std::vector<pollfd>* fds) {
   int64_t next = std::min(parts_.rendezvous.Prepare(fds), link_.Prepare(fds));
-  if (logs_) logs_->WantsToShow(fds);
+  if (logs_) {
+    logs_->WantsToShow(fds);
+    next = std::min(next, logs_->PrepareLook(fds));
+  }
   fds->push_back({parts_.socket.PollFd(), POLLIN, 0});
   next = std::min(next, member_.NextUs());
   if (Looks()) next = std::min(next, look_us_);
@@ -133,7 +136,10 @@ int64_t ElasticAgent::Prepare(std::vector<pollfd>* fds) {
 }
 
 bool ElasticAgent::Act(std::span<const pollfd>) {
-  if (logs_) logs_->Show();
+  if (logs_) {
+    if (logs_->Look(NowUs(), parts_.world.clock.WallUs())) output_us_ = NowUs();
+    logs_->Show();
+  }
   Pump();
   return stop_;
 }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "control/elastic/elastic_agent.h"
 #include "control/elastic/elastic_ranks.h"
+#include "launch/logs/log_sinks.h"
 #include "sys/oom.h"
 
 namespace overcap {
@@ -64,13 +65,15 @@ void ElasticAgent::RunEpoch() {
   std::vector<GroupMember> members =
       ElasticMembers({parts_.options, plan_, parts_.env, parts_.world.folder, log_folder_,
                       parts_.options.place.id, parts_.socket.name()});
-  for (int i = 0; i < ranks; ++i) members[i].log_fd = logs_->FileOf(i);
+  if (!parts_.options.pipes) logs_->LetRanksWrite(NowUs());
+  const LogSinks sinks(&*logs_, parts_.world.clock, &members);
   port_ = {};  // rank 0 takes it now
   GroupLimits limits;
   limits.leave_alone = parts_.leave_alone;
   limits.companion_decides = true;
   const GroupEnd end = parts_.supervisor.Run(&members, limits, this, this);
   parts_.guard.Watch({});
+  logs_->TakeBack(parts_.world.clock.WallUs());
   if (!end.reason.empty()) ReportFailure(end.first_failed, end.end, end.reason);
   FinishRecord(end);
   HoldNewPort();
@@ -136,6 +139,7 @@ void ElasticAgent::ReportFailure(int member, const ProcessEnd& end, const std::s
   const RankError told = ReadErrorFile(ErrorFileOf(log_folder_, failure.rank));
   failure.message = reason.empty() ? told.message : reason;
   failure.traceback = ToUtf8(told.traceback);
+  logs_->LookAtAll(parts_.world.clock.WallUs());
   if (failure.traceback.empty()) failure.traceback = logs_->LastLines(std::max(member, 0), kLastLines);
   if (failure.traceback.size() > elastic::kMostTraceback) {
     failure.traceback.erase(0, failure.traceback.size() - elastic::kMostTraceback);
@@ -148,8 +152,7 @@ void ElasticAgent::ReportFailure(int member, const ProcessEnd& end, const std::s
   member_.OnRankFailed(std::move(failure), NowUs());
 }
 
-void ElasticAgent::OnOutput(int member, int stream, int64_t bytes) {
-  if (bytes > 0) logs_->Wrote(member, stream, bytes, parts_.world.clock.WallUs());
+void ElasticAgent::OnOutput(int, int, int64_t) {
   output_us_ = NowUs();
 }
 

@@ -26,7 +26,8 @@ struct ElasticOptions {
   int64_t grace_us = 3'000'000;
   std::string local_addr;  // by which other nodes reach this one; "": as the leader is reached
   Tee tee = Tee::kRank0;
-  std::string logs;  // folder; "": a new one below <root>/launches
+  bool pipes = false;  // ranks do not write their logs themselves
+  std::string logs;    // folder; "": a new one below <root>/launches
   std::vector<std::string> command;
 };
 

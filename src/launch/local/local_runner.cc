@@ -10,6 +10,7 @@
 #include "launch/local/idle_watch.h"
 #include "launch/local/local_cpus.h"
 #include "launch/local/node_ranks.h"
+#include "launch/logs/log_sinks.h"
 #include "sys/devices.h"
 #include "sys/free_port.h"
 #include "sys/oom.h"
@@ -42,18 +43,18 @@ class LocalRun : public GroupObserver, public GroupCompanion {
     idle_.Alive(clock_.MonotonicUs());
   }
   void OnNote(const std::string& text) override { end_.notes.push_back(text); }
-  void OnOutput(int rank, int stream, int64_t bytes) override {
-    if (bytes > 0) logs_.Wrote(rank, stream, bytes, clock_.WallUs());
-    idle_.Alive(clock_.MonotonicUs());
-  }
+  void OnOutput(int, int, int64_t) override { idle_.Alive(clock_.MonotonicUs()); }
 
   int64_t Prepare(std::vector<pollfd>* fds) override {
     logs_.WantsToShow(fds);
-    return idle_.DeadlineUs();
+    return std::min(logs_.PrepareLook(fds), idle_.DeadlineUs());
   }
   bool Act(std::span<const pollfd>) override {
+    const int64_t now_us = clock_.MonotonicUs();
+    if (logs_.Look(now_us, clock_.WallUs()) || (idle_.Expired(now_us) && logs_.LookAtAll(clock_.WallUs())))
+      idle_.Alive(now_us);
     logs_.Show();
-    if (!idle_.Expired(clock_.MonotonicUs())) return false;
+    if (!idle_.Expired(now_us)) return false;
     idle_.Stop();
     if (supervisor_.CancelRequested()) return true;
     end_.cause = AttemptEnd::Cause::kIdle;
@@ -101,15 +102,15 @@ AttemptEnd LocalRunner::Run(const Attempt& attempt, RankLogs* logs) {
   }
   node.cpus = std::move(*cpus);
   std::vector<GroupMember> members = MembersOf(node);
-  for (size_t rank = 0; rank < members.size(); ++rank) {
-    members[rank].log_fd = logs->FileOf(static_cast<int>(rank));
-  }
+  if (!attempt.pipes) logs->LetRanksWrite(clock_.MonotonicUs());
+  const LogSinks sinks(logs, clock_, &members);
   if (isatty(STDIN_FILENO) == 0) members[0].request.stdin_fd = STDIN_FILENO;  // a terminal stays ours
   LocalRun run(clock_, &supervisor_, attempt, logs, &end);
   const int64_t oom_kills = KernelOomKills();
   GroupLimits limits;
   limits.leave_alone = leave_alone_;
   const GroupEnd group = supervisor_.Run(&members, limits, &run, &run);
+  logs->TakeBack(clock_.WallUs());
   if (end.cause == AttemptEnd::Cause::kIdle) return end;
   if (group.cause == StopCause::kCancelled) {
     end.cause = AttemptEnd::Cause::kCancelled;

@@ -7,12 +7,19 @@
 #include <deque>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits>
+#include <memory>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <utility>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "launch/local/node_ranks.h"
+#include "launch/logs/log_watch.h"
 #include "launch/logs/own_streams.h"
 #include "sys/fd.h"
 #include "sys/file_limit.h"
@@ -25,6 +32,8 @@ constexpr int64_t kLongestLine = 64 << 10;  // a longer one is shown in pieces
 constexpr int64_t kTailBytes = 64 << 10;    // how far back the last lines are looked for
 constexpr size_t kLongestShownLine = 2000;
 constexpr int kGiveUpStepMs = 100;
+constexpr int64_t kShowBytes = 4 << 20;  // at a time: others have to be seen to
+constexpr double kRoomBytes = 1 << 30;   // where less is free, a full disk must be expected
 
 // A stretch of a log that is still to be shown.
 struct Piece {
@@ -34,7 +43,8 @@ struct Piece {
 
 struct RankLog {
   std::string path;
-  Fd file;
+  Fd file;      // our own: where our last write ended is where its position is
+  Fd for_rank;  // its stdout; not there unless ranks write themselves
   Fd times;
   int64_t size = 0;
   int64_t times_size = 0;  // whole lines
@@ -49,11 +59,15 @@ struct RankLog {
 struct RankLogs::Impl {
   Tee tee = Tee::kRank0;
   int first_rank = 0;
+  std::string folder;
+  std::unique_ptr<LogWatch> watch;  // while ranks write themselves
   std::vector<RankLog> ranks;
   std::string problem;
+  int64_t dropped = 0;
   int64_t last_output_us = 0;
   OwnStreams streams;
-  size_t next = 0;  // whose turn it is to be shown
+  size_t next = 0;    // whose turn it is to be shown
+  bool more = false;  // there was more to show than was shown at a time
   std::vector<char> buffer;
 
   bool Shows(size_t rank) const {
@@ -77,6 +91,13 @@ struct RankLogs::Impl {
     }
   }
 
+  void Drop(int rank, int error, int64_t bytes) {
+    dropped += bytes;
+    if (!problem.empty()) return;
+    problem = StrCat("output of rank ", first_rank + rank, " was dropped: its log '",
+                     ranks[static_cast<size_t>(rank)].path, "' cannot be written: ", strerror(error));
+  }
+
   void Add(size_t rank, int stream, int64_t bytes, int64_t now_us) {
     RankLog& log = ranks[rank];
     KeepTime(&log, stream, now_us);
@@ -89,6 +110,49 @@ struct RankLogs::Impl {
     } else {
       log.to_show.push_back({log.size, stream});
     }
+  }
+
+  // The rank has cut it short: what we knew of it is no more.
+  void BeginAnew(RankLog* log) {
+    if (problem.empty()) {
+      problem = StrCat("a rank has emptied its own log '", log->path,
+                       "' (it opened /dev/stdout anew); what was there is lost");
+    }
+    log->size = log->shown = log->times_size = 0;
+    log->last_stream = 0;
+    log->to_show.clear();
+    if (log->times && ftruncate(log->times.Get(), 0) != 0) log->times.Reset();  // made anew
+  }
+
+  // What the rank itself has written up to `size`.
+  bool AddOwn(size_t rank, int64_t size, int64_t now_us) {
+    RankLog& log = ranks[rank];
+    if (size == log.size) return false;
+    if (size < log.size) BeginAnew(&log);
+    if (size > log.size) Add(rank, 1, size - log.size, now_us);
+    return true;
+  }
+
+  bool LookAtAll(int64_t now_us) {
+    bool any = false;
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+      struct stat status {};
+      if (!ranks[rank].for_rank || fstat(ranks[rank].file.Get(), &status) != 0) continue;
+      any = AddOwn(rank, status.st_size, now_us) || any;
+    }
+    return any;
+  }
+
+  bool RanksMayWrite() const {
+    rlimit limit{};
+    struct statvfs room {};
+    struct stat status {};
+    for (const RankLog& log : ranks) {
+      if (fstat(log.file.Get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    }
+    return !ranks.empty() && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY &&
+           fstatvfs(ranks[0].file.Get(), &room) == 0 &&
+           static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize) >= kRoomBytes;
   }
 
   // The next bytes of a rank to be shown: whole lines when all ranks are, so that they do not mix. `rest`:
@@ -121,14 +185,14 @@ struct RankLogs::Impl {
     return out;
   }
 
-  // True when it has shown something.
-  bool ShowSome(size_t rank, bool rest) {
+  // How many bytes it has shown, or need not be shown; 0: none.
+  int64_t ShowSome(size_t rank, bool rest) {
     RankLog& log = ranks[rank];
-    if (log.to_show.empty() || !streams.Ready(log.to_show.front().stream)) return false;
+    if (log.to_show.empty() || !streams.Ready(log.to_show.front().stream)) return 0;
     const auto [end, stream] = log.to_show.front();
     const bool broken = streams.Broken(stream);
     const std::string_view text = broken ? std::string_view() : NextToShow(log, rest);
-    if (text.empty() && !broken) return false;
+    if (text.empty() && !broken) return 0;
     log.shown = broken ? end : log.shown + static_cast<int64_t>(text.size());
     if (log.shown >= end) log.to_show.pop_front();
     if (tee == Tee::kAll) {
@@ -136,15 +200,19 @@ struct RankLogs::Impl {
     } else {
       streams.Put(stream, text);
     }
-    return true;
+    return broken ? 1 : static_cast<int64_t>(text.size());
   }
 
   void ShowWhile(bool rest) {
     streams.Flush();
-    for (size_t idle = 0; idle < ranks.size(); ++next) {
+    int64_t left = kShowBytes;
+    for (size_t idle = 0; idle < ranks.size() && left > 0; ++next) {
       next %= ranks.size();
-      idle = ShowSome(next, rest) ? 0 : idle + 1;
+      const int64_t shown = ShowSome(next, rest);
+      idle = shown > 0 ? 0 : idle + 1;
+      left -= shown;
     }
+    more = left <= 0;
   }
 };
 
@@ -153,11 +221,12 @@ Result<RankLogs> RankLogs::Make(const std::string& folder, int ranks, Tee tee, i
   RankLogs logs(new Impl);
   logs.impl_->tee = tee;
   logs.impl_->first_rank = first_rank;
+  logs.impl_->folder = folder;
   logs.impl_->ranks.resize(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
     RankLog& log = logs.impl_->ranks[rank];
     log.path = StrCat(folder, "/rank-", first_rank + rank, ".log");
-    log.file = Fd(open(log.path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    log.file = Fd(open(log.path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
     if (!log.file) return Fail(ErrnoError(errno, StrCat("cannot make log '", log.path, "'")));
   }
   return logs;
@@ -174,33 +243,60 @@ RankLogs::~RankLogs() {
   delete impl_;
 }
 
-int RankLogs::FileOf(int rank) const {
-  return impl_->ranks[rank].file.Get();
-}
-
-void RankLogs::Wrote(int rank, int stream, int64_t bytes, int64_t now_us) {
-  impl_->Add(rank, stream, bytes, now_us);
-}
-
 void RankLogs::Write(int rank, int stream, std::string_view bytes, int64_t now_us) {
   RankLog& log = impl_->ranks[rank];
-  int64_t done = 0;
-  while (done < static_cast<int64_t>(bytes.size())) {
-    const ssize_t written = pwrite(log.file.Get(), bytes.data() + done, bytes.size() - done, log.size + done);
+  impl_->last_output_us = std::max(impl_->last_output_us, now_us);
+  while (!bytes.empty()) {
+    const ssize_t written = write(log.file.Get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      impl_->problem = StrCat("output of rank ", rank, " was dropped: its log '", log.path,
-                              "' cannot be written: ", strerror(errno));
-      break;
-    }
-    done += written;
+    if (written < 0) return impl_->Drop(rank, errno, static_cast<int64_t>(bytes.size()));
+    const off_t end = lseek(log.file.Get(), 0, SEEK_CUR);
+    impl_->AddOwn(rank, end - written, now_us);
+    impl_->Add(rank, stream, written, now_us);
+    bytes.remove_prefix(static_cast<size_t>(written));
   }
-  impl_->Add(rank, stream, done, now_us);
+}
+
+// The mode keeps ranks from opening their stdout anew, which would empty it.
+void RankLogs::LetRanksWrite(int64_t monotonic_us) {
+  if (!impl_->RanksMayWrite()) return;
+  for (RankLog& log : impl_->ranks) {
+    log.for_rank = Fd(open(log.path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    if (log.for_rank) (void)fchmod(log.file.Get(), 0400);
+  }
+  const int count = static_cast<int>(impl_->ranks.size());
+  impl_->watch = std::make_unique<LogWatch>(impl_->folder, count, monotonic_us);
+}
+
+int RankLogs::FileOf(int rank) const {
+  return impl_->ranks[rank].for_rank.Get();
+}
+
+int64_t RankLogs::PrepareLook(std::vector<pollfd>* fds) const {
+  return impl_->watch ? impl_->watch->Prepare(fds) : std::numeric_limits<int64_t>::max();
+}
+
+bool RankLogs::Look(int64_t monotonic_us, int64_t now_us) {
+  return impl_->watch && impl_->watch->Look(monotonic_us, [&] { return LookAtAll(now_us); });
+}
+
+bool RankLogs::LookAtAll(int64_t now_us) {
+  return impl_->LookAtAll(now_us);
+}
+
+void RankLogs::TakeBack(int64_t now_us) {
+  LookAtAll(now_us);
+  impl_->watch.reset();
+  for (RankLog& log : impl_->ranks) {
+    if (log.for_rank) (void)fchmod(log.file.Get(), 0600);
+    log.for_rank.Reset();
+  }
 }
 
 bool RankLogs::WantsToShow(std::vector<pollfd>* fds) const {
   impl_->streams.AddFds(fds);
-  return impl_->streams.Waits();
+  if (impl_->more) fds->push_back({impl_->ranks.front().file.Get(), POLLIN, 0});  // always ready
+  return impl_->streams.Waits() || impl_->more;
 }
 
 void RankLogs::Show() {
@@ -208,9 +304,11 @@ void RankLogs::Show() {
 }
 
 void RankLogs::ShowRest(const std::function<bool()>& give_up) {
-  for (impl_->ShowWhile(true); impl_->streams.Waits(); impl_->ShowWhile(true)) {
-    if (!impl_->streams.WaitUntilTaken(kGiveUpStepMs) && give_up()) impl_->streams.GiveUp();
-  }
+  do {
+    impl_->ShowWhile(true);
+    const bool full = impl_->streams.Waits() && !impl_->streams.WaitUntilTaken(kGiveUpStepMs);
+    if ((full || impl_->more) && give_up() && full) impl_->streams.GiveUp();
+  } while (impl_->streams.Waits() || impl_->more);
 }
 
 int64_t RankLogs::LastOutputUs() const {
@@ -246,7 +344,9 @@ std::string RankLogs::PathOf(int rank) const {
 }
 
 std::string RankLogs::Problem() const {
-  return impl_->problem.empty() ? impl_->streams.Problem() : impl_->problem;
+  if (impl_->problem.empty()) return impl_->streams.Problem();
+  if (impl_->dropped == 0) return impl_->problem;
+  return StrCat(impl_->problem, "; ", FormatBytes(impl_->dropped), " were dropped in all");
 }
 
 }  // namespace overcap

@@ -25,16 +25,25 @@ class RankLogs {
   RankLogs& operator=(RankLogs&&) noexcept;
   ~RankLogs();
 
-  // What somebody else (splice) has just written to FileOf(rank): keeps its time, shows it, counts as a sign
-  // of life. `stream` is 1 or 2, `now_us` since 1970.
-  int FileOf(int rank) const;
-  void Wrote(int rank, int stream, int64_t bytes, int64_t now_us);
-  // For output that comes over a connection. A full disk drops it (Problem() says so), it never waits.
+  // Appends what came through a pipe or over a connection: keeps its time, shows it, counts as a sign of
+  // life. `stream` is 1 or 2, `now_us` since 1970. A full disk drops it (Problem() says so), it never waits.
   void Write(int rank, int stream, std::string_view bytes, int64_t now_us);
 
-  // The terminal may be slow; logs never wait for it. Show() writes as much as goes without waiting; when
-  // that was not all, WantsToShow() is true and gives what to poll for. ShowRest() writes all that is left,
-  // waiting as long as give_up() is false.
+  // From now on ranks may have FileOf(rank) as their stdout, besides what is given to Write() for them.
+  // Changes nothing where that would hurt them: nearly no room on the disk, a limit of file sizes, no plain
+  // files.
+  void LetRanksWrite(int64_t monotonic_us);
+  int FileOf(int rank) const;  // -1: all output has to come through Write()
+  // Takes notice of what they wrote: after a wait for what PrepareLook() adds, until the time that it gives
+  // (monotonic). True when there was something.
+  int64_t PrepareLook(std::vector<pollfd>* fds) const;
+  bool Look(int64_t monotonic_us, int64_t now_us);
+  bool LookAtAll(int64_t now_us);  // at once
+  void TakeBack(int64_t now_us);   // the ranks have ended: the last look
+
+  // The terminal may be slow; logs never wait for it. Show() writes as much as goes without waiting, some
+  // megabytes at most; when that was not all, WantsToShow() is true and gives what to poll for. ShowRest()
+  // writes all that is left, waiting as long as give_up(), which it asks now and then, is false.
   bool WantsToShow(std::vector<pollfd>* fds) const;
   void Show();
   void ShowRest(const std::function<bool()>& give_up);
