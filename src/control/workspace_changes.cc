@@ -2,6 +2,7 @@
 #include "control/workspace_changes.h"
 
 #include <limits>
+#include <unistd.h>
 #include <unordered_set>
 
 #include "base/text.h"
@@ -16,6 +17,8 @@ Result<FolderLook> CompareWith(const FoundWorkspace& found, const Repository& re
   CompareRequest request;
   request.tree = tree;
   request.next = next;
+  request.next_owners = geteuid() == 0;
+  request.next_by_cache = next.has_value();
   request.folder = found.folder;
   request.seen_file = SeenFileOf(found.folder);
   request.exclude = found.workspace.exclude;

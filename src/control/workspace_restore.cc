@@ -53,7 +53,7 @@ tl::unexpected<Error> WouldLose(const FoundWorkspace& found, const NamedSnapshot
 // The whole folder becomes the snapshot; a crash is seen by the mark and continued by the next init.
 Result<RestoreReport> RestoreWhole(const WorkspaceWorld& world, const FoundWorkspace& found,
                                    const Repository& repository, const NamedSnapshot& snapshot,
-                                   bool remove_extra, const std::optional<FolderLook>& look,
+                                   bool remove_extra, std::optional<FolderLook>* look,
                                    const WorkspaceRestoreOptions& options) {
   WorkspaceCopy marked = found.copy.value_or(WorkspaceCopy{});
   marked.workspace = found.workspace.name;
@@ -66,7 +66,7 @@ Result<RestoreReport> RestoreWhole(const WorkspaceWorld& world, const FoundWorks
   request.seen_file = SeenFileOf(found.folder);
   request.remove_extra = remove_extra;
   request.exclude = found.workspace.exclude;
-  request.look = look ? &*look : nullptr;
+  request.look = look->has_value() ? &**look : nullptr;
   OC_TRY(report, Restore(repository, request));
   FoundWorkspace now = found;
   now.copy = marked;
@@ -171,7 +171,7 @@ Result<WorkspaceInit> InitWorkspace(const WorkspaceWorld& world, FoundWorkspace 
     }
     if (!changes.None()) return WouldLose(found, newest, changes);
   }
-  auto report = RestoreWhole(world, found, repository, newest, was_ours, look, options);
+  auto report = RestoreWhole(world, found, repository, newest, was_ours, &look, options);
   if (!report) {
     if (!was_ours) LeaveNothing(found.folder, made, report.error(), options);
     return Fail(report.error());
@@ -193,7 +193,7 @@ Result<RestoreReport> RestoreInPlace(const WorkspaceWorld& world, const FoundWor
     });
     if (!changes.None()) return WouldLose(found, snapshot, changes);
   }
-  if (paths.empty()) return RestoreWhole(world, found, repository, snapshot, true, look, options);
+  if (paths.empty()) return RestoreWhole(world, found, repository, snapshot, true, &look, options);
   RestoreRequest request = RequestFor(snapshot.record.tree, found.folder, options);
   request.paths = paths;
   request.exclude = found.workspace.exclude;

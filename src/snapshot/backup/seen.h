@@ -46,6 +46,8 @@ struct SeenEntry {
   bool IsFile() const { return type == SnapshotEntryType::kFile || type == SnapshotEntryType::kHardLink; }
 };
 constexpr uint32_t kSeenHasXattrs = 1, kSeenUnsteady = 2, kSeenHardLink = 4, kSeenNotInTree = 8;
+// Of the root, when its stamp has no ctime: all entries are exactly as the tree says nevertheless.
+constexpr uint32_t kSeenExact = 16;
 
 // The children of one folder, one after the other, by name, without copies.
 class SeenCursor {

@@ -79,46 +79,97 @@ class FolderDiffer {
   CompareReport report_;
 };
 
+// One look at a folder: what it needs is read side by side.
+class FolderLooker {
+ public:
+  FolderLooker(const Repository& repository, const CompareRequest& request, const TargetFolder& folder)
+      : repository_(repository), request_(request), folder_(folder), exclude_(Join(request.exclude, "\n")) {
+    look_.began_ns = repository.clock().WallUs() * 1000;
+  }
+
+  Result<FolderLook> Run() {
+    std::jthread beside([this] { LoadSeen(); });
+    OC_TRY(index, ChunkIndex::Load(repository_));
+    look_.index = std::make_shared<const ChunkIndex>(std::move(index));
+    reader_.emplace(repository_, *look_.index);
+    if (request_.next && request_.next_by_cache) LoadNext();
+    beside.join();
+    if (LooksByCache() && LookByCache()) return std::move(look_);
+    return LookByTree();
+  }
+
+ private:
+  void LoadSeen() {
+    if (request_.seen_file.empty() || request_.read_all) return;
+    seen_ = Seen::Load(request_.seen_file, repository_.config().id, folder_.path);
+  }
+
+  void LoadNext() {
+    look_.next_id = *request_.next;
+    if (auto next = WantedTree::Load(look_.next_id, {{}, request_.keep_name, true}, get_))
+      look_.next = *std::move(next);
+  }
+
+  SurveyRequest NewSurvey(AttributeMatch match, bool owners) const {
+    SurveyRequest survey;
+    survey.seen = seen_ ? &*seen_ : nullptr;
+    survey.knowledge = {seen_.has_value(), seen_ ? seen_->began_ns() : 0, false, 0};
+    survey.match = match;
+    survey.rules = AttributeRules::OfThisProcess(owners);
+    survey.list_names = true;
+    survey.exclude = &exclude_;
+    survey.keep_name = request_.keep_name;
+    survey.threads = TeamSize(0);
+    return survey;
+  }
+
+  // The cache is of the very tree that the folder is compared with.
+  bool LooksByCache() const {
+    return look_.next && !look_.next->partial() && seen_ && seen_->tree() == request_.tree;
+  }
+
+  // False when the folder is not what the cache says, or that is not sure.
+  bool LookByCache() {
+    SurveyRequest survey = NewSurvey({.times = true, .owners = request_.next_owners}, request_.next_owners);
+    survey.since_seen = true;
+    survey.get = &get_;
+    Survey found = SurveyTarget(*look_.next, folder_, survey);
+    if (!found.as_seen) return false;
+    JudgeLinks(*look_.next, &found);
+    look_.next_survey = std::move(found);
+    return true;
+  }
+
+  Result<FolderLook> LookByTree() {
+    std::jthread beside;
+    if (request_.next && !look_.next) beside = std::jthread([this] { LoadNext(); });
+    OC_TRY(tree, WantedTree::Load(request_.tree, {{}, request_.keep_name}, get_));
+    if (beside.joinable()) beside.join();
+    look_.tree = std::move(tree);
+    const SurveyRequest survey = NewSurvey({.times = false, .owners = false}, false);
+    look_.survey = SurveyTarget(look_.tree, folder_, survey);
+    CheckContents(
+        look_.tree, folder_, survey, get_, [] { return false; }, &look_.survey);
+    JudgeLinks(look_.tree, &look_.survey);
+    look_.report = FolderDiffer(look_.tree, folder_, request_, exclude_).Run(look_.survey);
+    return std::move(look_);
+  }
+
+  const Repository& repository_;
+  const CompareRequest& request_;
+  const TargetFolder& folder_;
+  const IgnoreRules exclude_;
+  FolderLook look_;
+  std::optional<ChunkReader> reader_;
+  const GetMeta get_ = [this](const Digest& id) { return reader_->Get(id); };
+  std::optional<Seen> seen_;
+};
+
 }  // namespace
 
 Result<FolderLook> LookAtFolder(const Repository& repository, const CompareRequest& request) {
   OC_TRY(folder, TargetFolder::Open(request.folder, false));
-  FolderLook look;
-  OC_TRY(index, ChunkIndex::Load(repository));
-  look.index = std::make_shared<const ChunkIndex>(std::move(index));
-  ChunkReader reader(repository, *look.index);
-  const GetMeta get = [&reader](const Digest& id) { return reader.Get(id); };
-  std::jthread beside;
-  if (request.next) {
-    look.next_id = *request.next;
-    beside = std::jthread([&] {
-      if (auto next = WantedTree::Load(look.next_id, {{}, request.keep_name, true}, get))
-        look.next = *std::move(next);
-    });
-  }
-  OC_TRY(tree, WantedTree::Load(request.tree, {{}, request.keep_name}, get));
-  if (request.next) beside.join();
-  look.tree = std::move(tree);
-  std::optional<Seen> seen;
-  if (!request.seen_file.empty() && !request.read_all) {
-    seen = Seen::Load(request.seen_file, repository.config().id, folder.path);
-  }
-  const IgnoreRules exclude(Join(request.exclude, "\n"));
-  SurveyRequest survey;
-  survey.seen = seen ? &*seen : nullptr;
-  survey.knowledge = {seen.has_value(), seen ? seen->began_ns() : 0, false, 0};
-  survey.match = {.times = false, .owners = false};
-  survey.rules = AttributeRules::OfThisProcess(false);
-  survey.list_names = true;
-  survey.exclude = &exclude;
-  survey.keep_name = request.keep_name;
-  survey.threads = TeamSize(0);
-  look.survey = SurveyTarget(look.tree, folder, survey);
-  CheckContents(
-      look.tree, folder, survey, get, [] { return false; }, &look.survey);
-  JudgeLinks(look.tree, &look.survey);
-  look.report = FolderDiffer(look.tree, folder, request, exclude).Run(look.survey);
-  return look;
+  return FolderLooker(repository, request, folder).Run();
 }
 
 Result<CompareReport> CompareFolder(const Repository& repository, const CompareRequest& request) {

@@ -57,9 +57,10 @@ int FileMaker::Reopen(NewFile* file) {
 
 int FileMaker::Finish(NewFile* file) {
   const uint32_t entry = file->entry;
-  // What is staged was made in another folder, which hands nothing down that its own would; nor may what that
-  // one has count.
-  const bool inherits = scene_.hands_down[scene_.tree[entry].parent] != 0 || file->staged;
+  // What is staged was mostly made in another folder than its own.
+  const uint32_t folder = scene_.tree[entry].parent;
+  const bool inherits = file->staged && scene_.survey.foreign[folder] == 0 ? scene_.staging.hands_down()
+                                                                           : scene_.hands_down[folder] != 0;
   int error = SetAttributes(file->fd.Get(), scene_.tree[entry], scene_.tree.Xattrs(entry), scene_.rules,
                             inherits ? AttributesOn::kInherited : AttributesOn::kNew);
   // Some file systems tell only here that the disk is full.
@@ -83,12 +84,25 @@ int FileMaker::Place(int stage_fd, const std::string& name, uint32_t entry) {
   if (folder < 0 || stage_fd < 0) return errno;
   const char* to = scene_.tree.Name(entry);
   if (renameat2(stage_fd, name.c_str(), folder, to, RENAME_EXCHANGE) == 0) {
-    if (unlinkat(stage_fd, name.c_str(), 0) == 0) return 0;
-    const int error = errno;  // it is a folder: somebody has put one there meanwhile
+    struct stat old;
+    if (fstatat(stage_fd, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(old.st_mode)) {
+      Bury(stage_fd, name, entry);
+      return 0;
+    }
+    // Somebody has put a folder there meanwhile.
     (void)renameat2(stage_fd, name.c_str(), folder, to, RENAME_EXCHANGE);
-    return error;
+    return EISDIR;
   }
   return renameat(stage_fd, name.c_str(), folder, to) == 0 ? 0 : errno;
+}
+
+// What was replaced. The descriptor of the staging folder stays open, those of others do not.
+void FileMaker::Bury(int stage_fd, const std::string& name, uint32_t entry) {
+  if (scene_.survey.foreign[scene_.tree[entry].parent] == 0) {
+    scene_.undertaker.Remove(stage_fd, name);
+  } else {
+    (void)unlinkat(stage_fd, name.c_str(), 0);
+  }
 }
 
 // What became of an entry.

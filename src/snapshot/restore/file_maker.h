@@ -12,6 +12,7 @@
 #include "snapshot/restore/restore_ledger.h"
 #include "snapshot/restore/staging_folder.h"
 #include "snapshot/restore/survey.h"
+#include "snapshot/restore/undertaker.h"
 #include "snapshot/restore/wanted_tree.h"
 #include "sys/fd.h"
 
@@ -23,6 +24,7 @@ struct RestoreScene {
   const TargetFolder& target;
   const AttributeRules rules;
   StagingFolder& staging;
+  Undertaker& undertaker;
   RestoreLedger& ledger;
   Survey& survey;
   std::vector<uint8_t> hands_down;  // per folder: what is made in it inherits ACLs or its group
@@ -66,6 +68,7 @@ class FileMaker {
   int OpenOld(uint32_t entry);
   int StageFd(uint32_t entry);
   std::string StageName(uint32_t entry);
+  void Bury(int stage_fd, const std::string& name, uint32_t entry);
   int Place(int stage_fd, const std::string& name, uint32_t entry);
   void Settle(uint32_t entry, int error, int64_t bytes, const char* act);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way into a folder and what is below it: component by component from the top down, never through a
-// symbolic link.
+// The way into a folder and what is below it: from the top down, never through a symbolic link.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/result.h"
 #include "snapshot/restore/wanted_tree.h"
@@ -30,7 +30,8 @@ class FolderFds {
   FolderFds(const FolderFds&) = delete;
   FolderFds& operator=(const FolderFds&) = delete;
 
-  // -1 and errno when it cannot be opened; ENOTDIR for a link. Good until kKept - 1 others were asked for.
+  // -1 and errno when it cannot be opened; ENOTDIR for a link. Good until kKept / 2 - 1 others were asked
+  // for.
   int Get(uint32_t folder) {
     if (folder == last_folder_) return last_fd_;
     return Find(folder);
@@ -45,12 +46,14 @@ class FolderFds {
   };
 
   int Find(uint32_t folder);
+  int OpenAtOnce(int fd, const std::vector<uint32_t>& chain);
   int Keep(uint32_t folder, int fd);
-  void DropOldest();
+  void DropOld();
 
   const WantedTree& tree_;
   const int root_fd_;
   std::unordered_map<uint32_t, Slot> open_;
+  std::string path_;
   uint64_t ticks_ = 0;
   uint32_t last_folder_ = kNoEntry;
   int last_fd_ = -1;

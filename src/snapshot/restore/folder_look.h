@@ -21,6 +21,9 @@ struct FolderLook {
   Survey survey;
   Digest next_id;
   std::optional<WantedTree> next;  // all of CompareRequest::next; none when it cannot be read
+  int64_t began_ns = 0;            // wall time
+  // The folder was seen to be `tree` by the cache alone: `tree` and `survey` are empty, this is of `next`.
+  std::optional<Survey> next_survey;
 };
 
 Result<FolderLook> LookAtFolder(const Repository& repository, const CompareRequest& request);

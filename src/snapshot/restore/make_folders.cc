@@ -8,9 +8,13 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "snapshot/restore/file_verdict.h"
+#include "snapshot/restore/thread_team.h"
 
 namespace overcap {
 namespace {
+
+constexpr uint8_t kFinished = 2;  // in RestoreScene::touched: nothing is left to be done
 
 class FolderMaker {
  public:
@@ -78,6 +82,11 @@ class FolderMaker {
 
   // A folder that is there and in which something will be made.
   bool LetWrite(uint32_t folder) {
+    const uint32_t seen_mode = scene_.survey.stamps[folder].mode;
+    if (scene_.survey.plain[folder] != 0 && (scene_.rules.root || (seen_mode & 0300) == 0300)) {
+      scene_.hands_down[folder] = (seen_mode & S_ISGID) != 0;
+      return true;
+    }
     const int fd = fds_.Get(folder);
     struct stat status;
     if (fd < 0 || fstat(fd, &status) != 0) return Failed(folder, errno);
@@ -131,7 +140,47 @@ OpenedFolders MakeFolders(RestoreScene* scene, ExtraRemover* remover, SpreadInod
   return FolderMaker(scene, remover, spread).Run();
 }
 
+namespace {
+
+// A folder that was there and has everything but its time, as what is in it has changed.
+bool LacksOnlyTime(const RestoreScene& scene, uint32_t folder) {
+  const WantedEntry& wanted = scene.tree[folder];
+  const SeenStamp& stamp = scene.survey.stamps[folder];
+  const EntryState state = scene.survey.states[folder];
+  return wanted.IsFolder() && wanted.wanted && scene.survey.plain[folder] != 0 && wanted.xattrs == kNoEntry &&
+         AttributesMatch(wanted, stamp, {.times = false, .owners = scene.rules.owners}) &&
+         (state == EntryState::kAttributes || (state == EntryState::kSame && scene.touched[folder] != 0));
+}
+
+// Modes do not change in this, so that the order does not matter.
+void SetTimes(RestoreScene* scene, const std::vector<uint32_t>& folders) {
+  SharedNumbers numbers(folders.size(), 32);
+  RunTeam(folders.size() > 64 ? scene->threads : 1, [&] {
+    FolderFds fds(scene->tree, scene->target.fd.Get());
+    for (size_t begin, end; numbers.Take(&begin, &end);) {
+      for (size_t i = begin; i < end; ++i) {
+        const uint32_t folder = folders[i];
+        const int parent = fds.Get(scene->tree[folder].parent);
+        const struct timespec times[2] = {{0, UTIME_OMIT}, TimeOf(scene->tree[folder].mtime_ns)};
+        const char* name = folder == 0 ? "." : scene->tree.Name(folder);
+        const bool set = parent >= 0 && utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW) == 0;
+        if (set) scene->survey.states[folder] = EntryState::kMade;
+      }
+    }
+  });
+}
+
+}  // namespace
+
 void FinishFolders(RestoreScene* scene, const OpenedFolders& opened) {
+  std::vector<uint32_t> only_times;
+  for (uint32_t folder = 0; opened.empty() && folder < scene->tree.size(); ++folder) {
+    if (LacksOnlyTime(*scene, folder)) only_times.push_back(folder);
+  }
+  SetTimes(scene, only_times);
+  for (const uint32_t folder : only_times) {
+    if (scene->survey.states[folder] == EntryState::kMade) scene->touched[folder] = kFinished;
+  }
   FolderFds fds(scene->tree, scene->target.fd.Get());
   auto next_opened = opened.rbegin();
   for (uint32_t folder = scene->tree.size(); folder-- > 0;) {
@@ -139,7 +188,7 @@ void FinishFolders(RestoreScene* scene, const OpenedFolders& opened) {
     const bool was_opened = next_opened != opened.rend() && next_opened->first == folder;
     const uint32_t old_mode = was_opened ? (next_opened++)->second : 0;
     EntryState& state = scene->survey.states[folder];
-    if (!wanted.IsFolder() || state == EntryState::kFailed) continue;
+    if (!wanted.IsFolder() || state == EntryState::kFailed || scene->touched[folder] == kFinished) continue;
     const bool made = state == EntryState::kMade;
     const bool changed =
         made || (wanted.wanted && (state == EntryState::kAttributes || scene->touched[folder]));

@@ -16,12 +16,15 @@ namespace {
 class SeenNoter {
  public:
   SeenNoter(RestoreScene* scene, const NoteSeenRequest& request)
-      : scene_(*scene), request_(request), noted_(scene->tree.size()) {}
+      : scene_(*scene), request_(request), noted_(scene->tree.size()), linked_(scene->tree.size()) {
+    for (const FoundLink& link : scene->survey.links) linked_[link.entry] = true;
+  }
 
   Result<void> Run() {
     LookAtMade();
     SeenEntry root = NoteOf(0);
     // All contents are those of the tree; but a backup must not think that the folder is exactly that.
+    if (exact_) root.flags |= kSeenExact;
     if (!exact_) root.stamp.ctime_ns = 0;
     SeenWriter writer(request_.began_ns, request_.repository_id, scene_.target.path, root);
     for (std::deque<uint32_t> folders = {0}; !folders.empty(); folders.pop_front())
@@ -44,7 +47,9 @@ class SeenNoter {
     const EntryState state = scene_.survey.states[entry];
     const WantedEntry& wanted = scene_.tree[entry];
     SeenStamp& stamp = scene_.survey.stamps[entry];
-    if (state == EntryState::kMade || wanted.has_links || wanted.IsHardLink() || scene_.touched[entry] != 0) {
+    const bool may_be_changed = state == EntryState::kMade || wanted.has_links || wanted.IsHardLink() ||
+                                linked_[entry] != 0 || scene_.touched[entry] != 0;
+    if (may_be_changed && state != EntryState::kFailed) {
       noted_[entry] = LookAgain(entry, fds) && IsAsMade(wanted, stamp);
     } else if (state == EntryState::kSame || state == EntryState::kAttributes) {
       noted_[entry] = true;
@@ -110,6 +115,7 @@ class SeenNoter {
   RestoreScene& scene_;
   const NoteSeenRequest& request_;
   std::vector<uint8_t> noted_;
+  std::vector<uint8_t> linked_;  // had other names, which may be gone
   std::atomic<bool> exact_ = true;
   std::string xattrs_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 namespace overcap {
 
 // Removes what a snapshot does not have. Follows no link; what is excluded from backups stays, with the
-// folders that it is in.
+// folders that it is in. May be used from several threads.
 class ExtraRemover {
  public:
   ExtraRemover(const WantedTree& tree, const IgnoreRules& exclude, RestoreLedger* ledger)
@@ -33,7 +34,7 @@ class ExtraRemover {
   const WantedTree& tree_;
   const IgnoreRules& exclude_;
   RestoreLedger& ledger_;
-  int64_t removed_ = 0;
+  std::atomic<int64_t> removed_ = 0;
 };
 
 }  // namespace overcap

@@ -35,6 +35,7 @@ namespace {
 
 constexpr int64_t kLongUs = 2'000'000;
 constexpr std::chrono::milliseconds kSettle{110};
+constexpr int kRemovers = 6;  // threads: a file system may wait for the disk in this
 
 // What has to be done, by kind; entries in the order of the tree.
 struct RestoreWork {
@@ -91,13 +92,16 @@ class Restorer {
   Result<RestoreReport> Run() {
     began_ns_ = NowNs();
     began_us_ = repository_.clock().MonotonicUs();
+    look_began_ns_ = LookBeganNs();
     LoadKnowledge();
     Look();
     OC_TRY_VOID(ledger_.Outcome());
     const RestoreWork work = WorkOf(tree_, survey_.states);
     const bool acts = work.Any() || (RemovesExtras() && !survey_.extras.empty());
     StagingFolder staging(target_.fd.Get(), request_.keep_name);
-    RestoreScene scene{tree_, target_, rules_, staging, ledger_, survey_, {}, {}, TeamSize(request_.threads)};
+    Undertaker undertaker;
+    RestoreScene scene{tree_,   target_, rules_, staging, undertaker,
+                       ledger_, survey_, {},     {},      TeamSize(request_.threads)};
     scene.hands_down.resize(tree_.size());
     scene.touched.resize(tree_.size());
     if (acts) OC_TRY_VOID(Act(work, &scene));
@@ -110,7 +114,15 @@ class Restorer {
  private:
   int64_t NowNs() const { return repository_.clock().WallUs() * 1000; }
   bool RemovesExtras() const { return request_.remove_extra && !tree_.partial(); }
-  bool LookedAt() const { return request_.look != nullptr && CanSurveyFrom(*request_.look); }
+  bool LookedAt() const {
+    return LookedByCache() || (request_.look != nullptr && CanSurveyFrom(*request_.look));
+  }
+  // The look has found all that is to be done.
+  bool LookedByCache() const {
+    return request_.look != nullptr && request_.look->next_survey && &*request_.look->next == &tree_ &&
+           RemovesExtras();
+  }
+  int64_t LookBeganNs() const { return LookedAt() ? request_.look->began_ns : began_ns_; }
   bool KeepsSeen() const { return !request_.seen_file.empty() && !tree_.partial(); }
 
   void LoadKnowledge() {
@@ -137,7 +149,9 @@ class Restorer {
     look.may_chmod = true;
     look.threads = TeamSize(request_.threads);
     look.stop = request_.stop;
-    survey_ = LookedAt() ? SurveyFromLook(*request_.look, tree_, look) : SurveyTarget(tree_, target_, look);
+    survey_ = LookedByCache() ? *std::move(request_.look->next_survey)
+              : LookedAt()    ? SurveyFromLook(*request_.look, tree_, look)
+                              : SurveyTarget(tree_, target_, look);
     for (const TreeGap& gap : tree_.gaps()) {
       ledger_.Problem(gap.from,
                       StrCat("this and what follows it", gap.to ? StrCat(" before ", Quoted(*gap.to)) : "",
@@ -171,6 +185,7 @@ class Restorer {
     ContentWriter(repository_, index_, get_, scene).Write(work.contents);
     MakeLinks(work.links, scene);
     RemoveExtras();
+    scene->undertaker.Wait();
     scene->staging.Remove();
     spread.End();
     if (scene->staging.changed_target()) scene->touched[0] = true;
@@ -217,12 +232,20 @@ class Restorer {
 
   void RemoveExtras() {
     if (!RemovesExtras()) return;
-    FolderFds fds(tree_, target_.fd.Get());
-    for (const ExtraEntry& extra : survey_.extras) {
-      const int fd = fds.Get(extra.folder);
-      if (ledger_.Over()) return;
-      if (fd >= 0 && !remover_.Remove(fd, extra.folder, extra.name))
-        survey_.known_names[extra.folder] = false;
+    std::vector<uint8_t> left(survey_.extras.size());
+    SharedNumbers numbers(survey_.extras.size(), 8);
+    RunTeam(survey_.extras.size() > 16 ? kRemovers : 1, [&] {
+      FolderFds fds(tree_, target_.fd.Get());
+      for (size_t begin, end; numbers.Take(&begin, &end);) {
+        for (size_t i = begin; i < end && !ledger_.Over(); ++i) {
+          const ExtraEntry& extra = survey_.extras[i];
+          const int fd = fds.Get(extra.folder);
+          left[i] = fd >= 0 && !remover_.Remove(fd, extra.folder, extra.name);
+        }
+      }
+    });
+    for (size_t i = 0; i < left.size(); ++i) {
+      if (left[i] != 0) survey_.known_names[survey_.extras[i].folder] = false;
     }
   }
 
@@ -231,7 +254,7 @@ class Restorer {
     // What changed within the last 100 ms is read again by whoever asks the cache. After a long restore that
     // would be every folder and many files: a moment is waited instead, once.
     if (repository_.clock().MonotonicUs() - began_us_ > kLongUs) std::this_thread::sleep_for(kSettle);
-    NoteSeenRequest note{request_.seen_file, repository_.config().id, request_.tree, NowNs(), began_ns_};
+    NoteSeenRequest note{request_.seen_file, repository_.config().id, request_.tree, NowNs(), look_began_ns_};
     OC_TRY_VOID(NoteSeen(scene, note));
     return PosixFiles().Remove(ResumeMarkerPath(request_.seen_file));
   }
@@ -266,6 +289,7 @@ class Restorer {
   ExtraRemover remover_;
   int64_t began_ns_ = 0;  // wall time
   int64_t began_us_ = 0;  // monotonic
+  int64_t look_began_ns_ = 0;
   std::optional<Seen> seen_;
   ResumeMarker marker_;
   bool resumes_ = false;

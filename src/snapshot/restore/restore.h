@@ -31,8 +31,8 @@ struct RestoreRequest {
   std::string seen_file;             // local cache: read to know what is there, written at the end; "": none
   std::string keep_name = ".overcap";  // an entry of the target that is never touched or looked at
   // The target as it was looked at a moment ago (folder_look.h), with the same keep_name and exclude: spares
-  // a second look. May be null.
-  const FolderLook* look = nullptr;
+  // a second look, and is used up. May be null.
+  FolderLook* look = nullptr;
   int threads = 0;
   std::function<void(const RestoreProgress&)> progress;  // from any thread, 10 a second at most
   const std::atomic<bool>* stop =
@@ -72,7 +72,11 @@ struct CompareRequest {
                                      // difference
   bool read_all = false;             // hash every file, whatever stamps say
   int64_t most = 1000;               // differences that are kept
-  std::optional<Digest> next;        // LookAtFolder: a tree that will be restored there, read beside the work
+  // LookAtFolder: a tree that will be restored there, with owners or without, read beside the work.
+  std::optional<Digest> next;
+  bool next_owners = false;
+  // The cache alone may tell that nothing has changed; what there is to do for `next` is found on the way.
+  bool next_by_cache = false;
 };
 struct CompareReport {
   std::vector<FolderDifference> differences;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <utility>
 
@@ -35,6 +36,10 @@ int StagingFolder::Open() {
   if (mkdirat(parent_.Get(), kName, 0700) != 0 && errno != EEXIST) return -1;
   SpreadFolders(parent_.Get(), kName);
   fd_ = Fd(openat(parent_.Get(), kName, kFlags));
+  struct stat status;
+  const std::string path = StrCat("/proc/self/fd/", fd_.Get());
+  hands_down_ = fstat(fd_.Get(), &status) != 0 || (status.st_mode & S_ISGID) != 0 ||
+                getxattr(path.c_str(), "system.posix_acl_default", nullptr, 0) > 0;
   return fd_.Get();
 }
 

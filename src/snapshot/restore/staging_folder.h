@@ -27,6 +27,8 @@ class StagingFolder {
   std::string NewName();
   // Whether a name came and went in the target itself, which has changed its time.
   bool changed_target() const { return changed_target_; }
+  // Whether what is made there inherits ACLs or a group; once it is open.
+  bool hands_down() const { return hands_down_; }
   // Removes it with what an earlier restore may have left.
   void Remove();
 
@@ -35,6 +37,7 @@ class StagingFolder {
   const std::string keep_name_;
   std::atomic<uint64_t> next_ = 0;
   std::atomic<bool> changed_target_ = false;
+  std::atomic<bool> hands_down_ = true;
   std::mutex mutex_;  // guards what follows
   Fd parent_, fd_;
   bool made_parent_ = false;

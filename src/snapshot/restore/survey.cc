@@ -7,11 +7,13 @@
 #include <condition_variable>
 #include <fcntl.h>
 #include <mutex>
+#include <optional>
 #include <sys/stat.h>
 
 #include "base/text.h"
 #include "snapshot/file_io.h"
 #include "snapshot/restore/folder_names.h"
+#include "snapshot/restore/seen_witness.h"
 #include "snapshot/restore/thread_team.h"
 
 namespace overcap {
@@ -29,35 +31,47 @@ struct FolderTask {
   bool names_seen = false;   // the cache has all its names
 };
 
-// The folders that are still to be looked at.
+// The folders that are still to be looked at. A thread keeps those that it finds to itself, so that it has
+// opened what is above them, and hands some over when another has none.
 class FolderTasks {
  public:
-  void Add(std::vector<FolderTask>* tasks) {
-    if (tasks->empty()) return;
+  void Add(const FolderTask* tasks, size_t count) {
     const std::lock_guard lock(mutex_);
-    waiting_.insert(waiting_.end(), tasks->begin(), tasks->end());
-    tasks->clear();
+    shared_.insert(shared_.end(), tasks, tasks + count);
     changed_.notify_all();
   }
-  // False when all is done. The task before counts as done.
-  bool Next(FolderTask* task, bool had_one) {
+  // Those that were found first: most is below them.
+  void Share(std::vector<FolderTask>* own) {
+    if (idle_.load(std::memory_order_relaxed) == 0 || own->size() < 2) return;
+    const size_t given = own->size() / 2;
+    Add(own->data(), given);
+    own->erase(own->begin(), own->begin() + static_cast<std::ptrdiff_t>(given));
+  }
+  // Waits for some; false when all is done. The caller has none left of those before.
+  bool Take(std::vector<FolderTask>* own, bool had_some) {
     std::unique_lock lock(mutex_);
-    if (had_one) --busy_;
-    while (waiting_.empty() && busy_ > 0) changed_.wait_for(lock, std::chrono::seconds(1));
-    if (waiting_.empty()) {
-      changed_.notify_all();
-      return false;
-    }
-    *task = waiting_.back();
-    waiting_.pop_back();
+    if (had_some) --busy_;
+    ++idle_;
+    while (shared_.empty() && busy_ > 0) changed_.wait_for(lock, std::chrono::seconds(1));
+    --idle_;
+    changed_.notify_all();
+    if (shared_.empty()) return false;
+    const size_t taken = (shared_.size() + 1) / 2;
+    own->assign(shared_.end() - static_cast<std::ptrdiff_t>(taken), shared_.end());
+    shared_.resize(shared_.size() - taken);
     ++busy_;
     return true;
   }
+  // The folder is not what the cache says: nobody needs to look any further.
+  void GiveUp() { given_up_.store(true, std::memory_order_relaxed); }
+  bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
 
  private:
-  std::mutex mutex_;  // guards all of it
+  std::atomic<bool> given_up_ = false;
+  std::atomic<int> idle_ = 0;  // threads that wait
+  std::mutex mutex_;           // guards what follows
   std::condition_variable changed_;
-  std::vector<FolderTask> waiting_;
+  std::vector<FolderTask> shared_;
   int busy_ = 0;
 };
 
@@ -75,16 +89,18 @@ class Surveyor {
   Surveyor(const WantedTree& tree, int root_fd, const SurveyRequest& request, Survey* survey,
            FolderTasks* tasks)
       : tree_(tree), request_(request), survey_(*survey), tasks_(*tasks), fds_(tree, root_fd) {
+    if (request.since_seen) witness_.emplace(request);
     if (statx(root_fd, "", AT_EMPTY_PATH, kFacts, &root_) != 0) root_ = {};
   }
 
   Findings Run() {
-    FolderTask task;
-    bool had_one = false;
-    while (tasks_.Next(&task, had_one)) {
-      had_one = true;
-      if (request_.stop == nullptr || !request_.stop->load(std::memory_order_relaxed)) Look(task);
-      tasks_.Add(&below_);
+    for (bool had_some = false; tasks_.Take(&own_, had_some); had_some = true) {
+      while (!own_.empty()) {
+        const FolderTask task = own_.back();
+        own_.pop_back();
+        if (!Stopped()) Look(task);
+        tasks_.Share(&own_);
+      }
     }
     return std::move(found_);
   }
@@ -92,11 +108,22 @@ class Surveyor {
   // The folder itself; it is there.
   void LookAtRoot() {
     survey_.device = DeviceOf(root_);
-    JudgeFolder(0, root_, request_.seen != nullptr ? &request_.seen->root() : nullptr);
-    tasks_.Add(&below_);
+    if (request_.seen != nullptr) {
+      SeenEntry seen = request_.seen->root();
+      // Without a time, and not said to be exact: what the cache has is not all of the tree, or not as there.
+      if (witness_ && seen.stamp.ctime_ns == 0 && (seen.flags & kSeenExact) == 0) tasks_.GiveUp();
+      JudgeFolder(0, root_, Known(0, fds_.Get(0), root_, &seen));
+    } else {
+      JudgeFolder(0, root_, nullptr);
+    }
+    tasks_.Add(own_.data(), own_.size());
   }
 
  private:
+  bool Stopped() const {
+    return tasks_.given_up() || (request_.stop != nullptr && request_.stop->load(std::memory_order_relaxed));
+  }
+
   void Failed(uint32_t entry, int error) {
     survey_.states[entry] = EntryState::kFailed;
     found_.failures.push_back({entry, error});
@@ -108,22 +135,29 @@ class Surveyor {
     SeenCursor cursor;
     if (task.seen != kNoEntry) cursor = request_.seen->Open(task.seen);
     survey_.known_names[task.folder] = task.names_seen;
+    seen_only_.clear();
     SeenEntry seen;
     bool more = task.seen != kNoEntry && cursor.Next(&seen);
     for (uint32_t child = tree_.First(task.folder); child < tree_.End(task.folder);
          child = tree_.Next(child)) {
       const std::string_view name = tree_.Name(child);
-      for (; more && seen.name < name; more = cursor.Next(&seen)) SeenExtra(task, seen);
+      for (; more && seen.name < name; more = cursor.Next(&seen)) SeenExtra(task, fd, seen);
       const bool is_seen = more && seen.name == name;
       LookAtEntry(child, fd, is_seen ? &seen : nullptr);
       if (is_seen) more = cursor.Next(&seen);
     }
-    for (; more; more = cursor.Next(&seen)) SeenExtra(task, seen);
+    for (; more; more = cursor.Next(&seen)) SeenExtra(task, fd, seen);
     if (request_.list_names && !task.names_seen) FindExtras(task.folder, fd);
   }
 
   // A folder that is as it was has the names that it had, so this one is still there.
-  void SeenExtra(const FolderTask& task, const SeenEntry& seen) {
+  void SeenExtra(const FolderTask& task, int fd, const SeenEntry& seen) {
+    if (witness_) {
+      seen_only_.push_back(seen.name);
+      const std::string path =
+          task.folder == 0 ? std::string(seen.name) : StrCat(tree_.Path(task.folder), "/", seen.name);
+      if (!witness_->ConfirmAll(fd, seen, path)) return tasks_.GiveUp();
+    }
     if (!task.names_seen) return;
     if (request_.list_names) {
       AddExtra(task.folder, {std::string(seen.name), seen.IsFolder()});
@@ -132,15 +166,19 @@ class Surveyor {
     }
   }
 
-  void LookAtEntry(uint32_t entry, int fd, const SeenEntry* seen) {
+  void LookAtEntry(uint32_t entry, int fd, SeenEntry* seen) {
     struct statx status;
     constexpr int kFlags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
     if (statx(fd, tree_.Name(entry), kFlags, kFacts, &status) != 0) {
       if (errno == EACCES && request_.may_chmod && LetSearch(fd)) return LookAtEntry(entry, fd, seen);
       if (errno != ENOENT && errno != ENAMETOOLONG) Failed(entry, errno);
+      if (witness_ && seen != nullptr) tasks_.GiveUp();
       return;  // as it was: missing, with all below it
     }
     const WantedEntry& wanted = tree_[entry];
+    seen = Known(entry, fd, status, seen);
+    if (witness_ && seen != nullptr && seen->IsFolder() && !wanted.IsFolder())
+      ConfirmBlocking(entry, fd, *seen);
     const unsigned type = wanted.IsFolder() ? S_IFDIR : wanted.IsSymlink() ? S_IFLNK : S_IFREG;
     survey_.stamps[entry] = SeenStamp::Of(status);
     if ((status.stx_mode & S_IFMT) != type) {
@@ -155,6 +193,27 @@ class Surveyor {
     }
   }
 
+  // What is known of an entry that is there. With a witness: what is sure, or the look ends.
+  SeenEntry* Known(uint32_t entry, int fd, const struct statx& status, SeenEntry* seen) {
+    if (!witness_) return seen;
+    const auto word = seen == nullptr
+                          ? SeenWitness::Word::kNo
+                          : witness_->Confirm(fd, entry == 0 ? "." : tree_.Name(entry), status, seen);
+    names_sure_ = word == SeenWitness::Word::kStamp;
+    if (word == SeenWitness::Word::kNo) tasks_.GiveUp();
+    return word == SeenWitness::Word::kNo ? nullptr : seen;
+  }
+
+  // A folder stands where a file or link should be: all in it will go.
+  void ConfirmBlocking(uint32_t entry, int fd, const SeenEntry& seen) {
+    if (!witness_->ConfirmAll(fd, seen, tree_.Path(entry))) tasks_.GiveUp();
+  }
+
+  // What the cache says is so now: with a witness that was made sure of.
+  bool AsSeen(const SeenStamp& stamp, const SeenEntry* seen) const {
+    return witness_ ? seen != nullptr : StillAsSeen(stamp, seen, request_.knowledge);
+  }
+
   // Gives the owner the right to look into a folder of his; once is enough.
   bool LetSearch(int fd) {
     struct stat status;
@@ -165,19 +224,19 @@ class Surveyor {
   void JudgeFolder(uint32_t entry, const struct statx& status, const SeenEntry* seen) {
     const SeenStamp& stamp = survey_.stamps[entry] = SeenStamp::Of(status);
     if (seen != nullptr && !seen->IsFolder()) seen = nullptr;
-    const bool as_seen = StillAsSeen(stamp, seen, request_.knowledge);
+    const bool as_seen = AsSeen(stamp, seen);
+    survey_.plain[entry] = as_seen && seen->xattrs.empty();
     survey_.states[entry] =
         AttributesMatch(tree_[entry], stamp, request_.match) && SameXattrs(entry, as_seen, seen)
             ? EntryState::kSame
             : EntryState::kAttributes;
     survey_.foreign[entry] = status.stx_mnt_id != root_.stx_mnt_id || DeviceOf(status) != DeviceOf(root_);
-    below_.push_back({entry, seen != nullptr ? seen->folder : kNoEntry, as_seen});
+    own_.push_back({entry, seen != nullptr ? seen->folder : kNoEntry, as_seen && (!witness_ || names_sure_)});
   }
 
   EntryState JudgeLink(uint32_t entry, int fd, const SeenEntry* seen) {
     const SeenStamp& stamp = survey_.stamps[entry];
-    const bool as_seen =
-        StillAsSeen(stamp, seen, request_.knowledge) && seen->type == SnapshotEntryType::kSymlink;
+    const bool as_seen = AsSeen(stamp, seen) && seen->type == SnapshotEntryType::kSymlink;
     if (as_seen && seen->target != tree_.Target(entry)) return EntryState::kReplace;
     if (!as_seen) {
       const Result<std::string> target = ReadLinkAt(fd, tree_.Name(entry));
@@ -199,7 +258,10 @@ class Surveyor {
       return;
     }
     const bool same_xattrs = seen != nullptr && seen->xattrs == WantedXattrs(entry);
-    switch (JudgeFile(wanted, survey_.stamps[entry], seen, same_xattrs, request_.knowledge, request_.match)) {
+    // What a witness has made sure of is not too young to be believed.
+    const TargetKnowledge knowledge =
+        witness_ ? TargetKnowledge{.has_seen = true, .seen_began_ns = INT64_MAX} : request_.knowledge;
+    switch (JudgeFile(wanted, survey_.stamps[entry], seen, same_xattrs, knowledge, request_.match)) {
       case FileVerdict::kSame:
         survey_.states[entry] = EntryState::kSame;
         break;
@@ -243,8 +305,15 @@ class Surveyor {
       while (child < tree_.End(folder) && tree_.Name(child) < std::string_view(listed.name))
         child = tree_.Next(child);
       if (child < tree_.End(folder) && tree_.Name(child) == listed.name) continue;
+      if (witness_ && IsNew(folder, listed)) return tasks_.GiveUp();
       AddExtra(folder, std::move(listed));
     }
+  }
+
+  // Neither wanted nor seen, and not excluded.
+  bool IsNew(uint32_t folder, const ListedName& listed) {
+    return !std::binary_search(seen_only_.begin(), seen_only_.end(), std::string_view(listed.name)) &&
+           (folder != 0 || listed.name != request_.keep_name) && !Excluded(folder, listed);
   }
 
   void AddExtra(uint32_t folder, ListedName listed) {
@@ -268,7 +337,10 @@ class Surveyor {
   FolderTasks& tasks_;
   FolderFds fds_;
   struct statx root_ {};
-  std::vector<FolderTask> below_;
+  std::optional<SeenWitness> witness_;
+  std::vector<FolderTask> own_;
+  std::vector<std::string_view> seen_only_;  // in the folder at hand: names of the cache that are not wanted
+  bool names_sure_ = false;                  // the witness's last folder has the names that it had
   Findings found_;
 };
 
@@ -285,6 +357,7 @@ Survey EmptySurvey(size_t entries) {
   survey.stamps.resize(entries);
   survey.known_names.resize(entries);
   survey.foreign.resize(entries);
+  survey.plain.resize(entries);
   return survey;
 }
 
@@ -302,6 +375,8 @@ Survey SurveyTarget(const WantedTree& tree, const TargetFolder& target, const Su
     Append(&survey.blocked, &found.blocked);
     Append(&survey.failures, &found.failures);
   });
+  survey.as_seen = request.since_seen && !tasks.given_up() && survey.failures.empty() &&
+                   (request.stop == nullptr || !request.stop->load());
   const auto by_entry = [](const auto& a, const auto& b) { return a.entry < b.entry; };
   std::sort(survey.links.begin(), survey.links.end(), by_entry);
   std::sort(survey.failures.begin(), survey.failures.end(), by_entry);

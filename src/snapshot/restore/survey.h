@@ -58,14 +58,20 @@ struct SurveyRequest {
   bool may_chmod = false;  // folders that cannot be searched may be given the right to
   int threads = 1;
   const std::atomic<bool>* stop = nullptr;
+  // Also find out whether the folder is still all that `seen` says (Survey::as_seen): the look ends when it
+  // is not. Needs `seen`, `list_names` and `get`.
+  bool since_seen = false;
+  const GetMeta* get = nullptr;
 };
 
 struct Survey {
   uint64_t device = 0;               // of the target
+  bool as_seen = false;              // all that the cache knows was there as it says, and nothing else
   std::vector<EntryState> states;    // per entry
   std::vector<SeenStamp> stamps;     // per entry; inode 0: not there
   std::vector<uint8_t> known_names;  // per folder: all that is in it is in the cache or was listed
   std::vector<uint8_t> foreign;      // per folder: it is on another file system than the target
+  std::vector<uint8_t> plain;        // per folder: it is known to have no extended attributes, so no ACLs
   std::vector<ExtraEntry> extras;
   std::vector<FoundLink> links;
   std::vector<uint32_t> to_read;  // state kRead, in the order of the tree

@@ -116,7 +116,7 @@ class LookJoiner {
 }  // namespace
 
 bool CanSurveyFrom(const FolderLook& look) {
-  return look.report.Same() && look.survey.failures.empty() &&
+  return !look.next_survey && look.report.Same() && look.survey.failures.empty() &&
          std::none_of(look.survey.foreign.begin(), look.survey.foreign.end(),
                       [](uint8_t is) { return is != 0; });
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "snapshot/backup/seen.h"
 #include "snapshot/restore/folder_look.h"
 #include "snapshot/restore/testing/restore_rig.h"
 
@@ -26,16 +27,6 @@ class RandomFolder {
     for (int i = 0; i < 12; ++i) ChangeOne();
   }
 
- private:
-  uint64_t Below(uint64_t n) { return random_() % n; }
-  std::string Path() {
-    std::string path = root_;
-    const uint64_t depth = 1 + Below(3);
-    for (uint64_t i = 0; i < depth; ++i)
-      path += StrCat("/", std::string(1, static_cast<char>('a' + Below(3))));
-    return path;
-  }
-
   void ChangeOne() {
     const std::string path = Path(), other = Path();
     std::error_code failed;
@@ -52,6 +43,16 @@ class RandomFolder {
     }
     SetModeAndTime(path, static_cast<unsigned>(Below(2) == 0 ? 0700 : 0750),
                    1'600'000'000 + static_cast<int64_t>(Below(2)), 5);
+  }
+
+ private:
+  uint64_t Below(uint64_t n) { return random_() % n; }
+  std::string Path() {
+    std::string path = root_;
+    const uint64_t depth = 1 + Below(3);
+    for (uint64_t i = 0; i < depth; ++i)
+      path += StrCat("/", std::string(1, static_cast<char>('a' + Below(3))));
+    return path;
   }
 
   void Make(const std::string& path, const std::string& other) {
@@ -102,7 +103,7 @@ TEST(SurveyFromLook, ARestoreThatReliesOnItDoesWhatOneDoesThatLooksItself) {
     CompareRequest compare;
     compare.tree = before;
     compare.folder = rig.Target();
-    const Result<FolderLook> look = LookAtFolder(rig.repository(), compare);
+    Result<FolderLook> look = LookAtFolder(rig.repository(), compare);
     ASSERT_TRUE(look);
     ASSERT_TRUE(CanSurveyFrom(*look));
     relying.look = &*look;
@@ -126,6 +127,108 @@ TEST(SurveyFromLook, AFolderThatHasChangedIsNoBase) {
   const Result<FolderLook> look = LookAtFolder(rig.repository(), compare);
   ASSERT_TRUE(look);
   EXPECT_FALSE(CanSurveyFrom(*look));
+}
+
+CompareRequest LookFor(const RestoreRig& rig, const Digest& tree, const Digest& next) {
+  CompareRequest compare;
+  compare.tree = tree;
+  compare.folder = rig.Target();
+  compare.seen_file = rig.Target(".overcap/seen");
+  compare.next = next;
+  compare.next_owners = geteuid() == 0;
+  compare.next_by_cache = true;
+  return compare;
+}
+
+// With odd seeds all that was just made is too young for its stamp to be believed.
+void SetAge(RestoreRig* rig, uint64_t seed) {
+  if (seed % 2 == 1) rig->clock().SetOffset(0);
+}
+
+TEST(LookByCache, ARestoreThatReliesOnItDoesWhatOneDoesThatLooksItself) {
+  for (uint64_t seed = 1; seed <= 80; ++seed) {
+    SCOPED_TRACE(seed);
+    RestoreRig rig(true);
+    SetAge(&rig, seed);
+    RandomFolder folder(rig.Source(), seed);
+    fs::create_directories(rig.Source());
+    folder.Change();
+    const Digest before = rig.Save();
+    folder.Change();
+    const Digest after = rig.Save();
+    RestoreRequest plain = rig.Request(before), relying = rig.Request(before, true);
+    plain.target = rig.Target() + " too";
+    rig.Restored(plain);
+    rig.Restored(relying);
+    for (const Digest& next : {after, before, after}) {
+      Result<FolderLook> look = LookAtFolder(rig.repository(), LookFor(rig, relying.tree, next));
+      ASSERT_TRUE(look);
+      ASSERT_TRUE(look->next_survey || next == relying.tree);
+      EXPECT_TRUE(look->report.Same());
+      relying.look = &*look;
+      plain.tree = relying.tree = next;
+      plain.remove_extra = relying.remove_extra = true;
+      ExpectEqual(rig.Restored(relying), rig.Restored(plain));
+    }
+    fs::remove_all(rig.Target(".overcap"));
+    for (const std::string& root : {rig.Target(), plain.target}) SetModeAndTime(root, 0755, 0, 0);
+    EXPECT_EQ(CompareTrees(rig.Target(), plain.target), Lines{});
+  }
+}
+
+TEST(LookByCache, WhateverAUserHasChangedIsNeverTakenForTheSnapshot) {
+  int changed = 0;
+  for (uint64_t seed = 1; seed <= 120; ++seed) {
+    SCOPED_TRACE(seed);
+    RestoreRig rig(true);
+    rig.clock().SetOffset(0);
+    RandomFolder source(rig.Source(), seed);
+    fs::create_directories(rig.Source());
+    source.Change();
+    const Digest before = rig.Save();
+    source.Change();
+    const Digest after = rig.Save();
+    rig.Restored(rig.Request(before, true));
+    RandomFolder target(rig.Target(), seed + 1000);
+    for (uint64_t i = 0; i <= seed % 3; ++i) target.ChangeOne();
+    CompareRequest read = LookFor(rig, before, after);
+    read.next.reset();
+    read.read_all = true;
+    const Result<CompareReport> truth = CompareFolder(rig.repository(), read);
+    const Result<FolderLook> look = LookAtFolder(rig.repository(), LookFor(rig, before, after));
+    ASSERT_TRUE(truth && look);
+    if (truth->Same()) continue;
+    ++changed;
+    EXPECT_FALSE(look->next_survey);
+    EXPECT_FALSE(look->report.Same());
+  }
+  EXPECT_GT(changed, 60);
+}
+
+TEST(LookByCache, ACacheThatIsNotExactProvesNothing) {
+  RestoreRig rig;
+  PutFile(rig.Source("file"), "old");
+  const Digest before = rig.Save();
+  PutFile(rig.Source("file"), "changed");
+  const Digest after = rig.Save();
+  rig.Restored(rig.Request(before, true));
+  const std::string file = rig.Target(".overcap/seen");
+  const auto folder = fs::canonical(rig.Target()).string();
+  const std::optional<Seen> seen = Seen::Load(file, rig.repository().config().id, folder);
+  ASSERT_TRUE(seen);
+  SeenEntry root = seen->root();
+  EXPECT_NE(root.flags & kSeenExact, 0U);
+  for (const bool exact : {false, true}) {
+    root.flags = exact ? kSeenExact : 0;
+    root.stamp.ctime_ns = 0;
+    SeenWriter writer(seen->began_ns(), rig.repository().config().id, folder, root);
+    writer.Folder(seen->Children(0));
+    ASSERT_TRUE(writer.Finish(before, file));
+    const Result<FolderLook> look = LookAtFolder(rig.repository(), LookFor(rig, before, after));
+    ASSERT_TRUE(look);
+    EXPECT_EQ(look->next_survey.has_value(), exact);
+    EXPECT_TRUE(look->report.Same());
+  }
 }
 
 }  // namespace
