@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is measured of workspaces: a folder like a large checkout with its build (workspace_corpus.py), beside `tar | lz4` and
-the backup programs that people use. The page cache is warm; what others left to be written is written before each run."""
+the backup programs that people use. The page cache is warm; what others left to be written is written before each run.
+
+All of it takes about ten minutes. In pieces: OVERCAP_BENCH_ROUNDS=1 (3 by default), OVERCAP_BENCH_PEERS=restic (or
+borg,rsync; none; all of them by default)."""
 import os
 import pathlib
 import shutil
@@ -107,6 +110,11 @@ def lives(bench):
         raise RuntimeError(f"what was restored differs: {same.stdout[:400]}{same.stderr[:400]}")
 
 
+def wanted_peer(name):
+    wanted = os.environ.get("OVERCAP_BENCH_PEERS", "restic,borg,rsync").split(",")
+    return peer(name) if name in wanted else None
+
+
 def peers(bench):
     """Once each: they take long."""
     v1, times, quiet = bench.path("v1"), bench.times, {"stderr": subprocess.DEVNULL}
@@ -127,14 +135,14 @@ def peers(bench):
         bench.timed(f"{name} restore", restore, **{**more, "cwd": bench.path("peer-restored")})
 
     repository = str(bench.path("peer"))
-    if restic := peer("restic"):
+    if restic := wanted_peer("restic"):
         tool("restic", [restic, "init"], [restic, "backup", "-q", "."], [restic, "restore", "-q", "latest", "--target", "."],
              {"RESTIC_REPOSITORY": repository, "RESTIC_PASSWORD": "x", "RESTIC_CACHE_DIR": str(bench.path("restic-cache"))})
-    if borg := peer("borg"):
+    if borg := wanted_peer("borg"):
         tool("borg", [borg, "init", "-e", "none", repository], [borg, "create", "::{now:%H%M%S%f}", "."],
              ["sh", "-c", '"$1" extract "::$("$1" list --last 1 --short)"', "sh", borg],
              {"BORG_REPO": repository, "BORG_BASE_DIR": str(bench.path("borg-base")), "BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK": "yes"})
-    if rsync := peer("rsync"):
+    if rsync := wanted_peer("rsync"):
         tool("rsync", ["true"], [rsync, "-a", "--delete", "./", repository], [rsync, "-a", f"{repository}/", "./"], {})
     bench.remove("peer", "peer-restored", "changed", "restic-cache", "borg-base")
     return times
@@ -162,7 +170,7 @@ def workspace(setting):
     with tempfile.TemporaryDirectory(prefix="ocb-") as folder:
         bench = Bench(setting, pathlib.Path(folder))
         bench.corpus(bench.path("v1"), "--scale", setting.size(1, 0.02))
-        for _ in range(setting.size(3, 1)):
+        for _ in range(int(os.environ.get("OVERCAP_BENCH_ROUNDS", setting.size(3, 1)))):
             lives(bench)
         capture(bench)
         times = peers(bench)

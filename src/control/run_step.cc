@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "control/stop_signals.h"
 
 namespace overcap {
 namespace {
 
-constexpr int kLateMs = 5, kLateSlices = 100;
+constexpr int kLateMs = 5, kLateSlices = 40;
 constexpr int kSliceMs = 100;
 constexpr int kTermAfterMs = 2'000;
 constexpr int kKillAfterMs = 10'000;
@@ -49,9 +50,11 @@ Result<void> RunStep(SpawnRequest request, const std::atomic<bool>* stop) {
     if (errno != EINTR) return Fail(ErrnoError(errno, StrCat("cannot wait for '", line, "'")));
   }
   const ProcessEnd end = ProcessEndOf(status);
-  // A terminal's Ctrl-C reaches both: the program may be gone a moment before it is known here.
-  for (int i = 0; stop != nullptr && end.exit_status == 128 + SIGINT && !IsSet(stop) && i < kLateSlices; ++i)
+  // A terminal's Ctrl-C reaches both: the program may be gone a moment before it is known here, and many end
+  // with a status of their own then. One that died by it was stopped, whoever is told first.
+  for (int i = 0; stop != nullptr && !end.ok() && !IsSet(stop) && i < kLateSlices; ++i)
     poll(nullptr, 0, kLateMs);
+  if (end.exit_status == 128 + SIGINT) StopSignals::TakeAsCome(SIGINT);
   if (IsSet(stop)) return Fail(ErrorCode::kConflict, StrCat("'", line, "' was stopped"));
   if (end.ok()) return {};
   return Fail(ErrorCode::kConflict, StrCat("'", line, "' failed with status ", end.exit_status));

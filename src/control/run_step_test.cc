@@ -2,6 +2,9 @@
 #include "control/run_step.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+
+#include "control/stop_signals.h"
 
 namespace overcap {
 namespace {
@@ -26,6 +29,24 @@ TEST(RunStep, StopsAProgramThatDoesNotStopByItself) {
   const auto stopped = RunStep(Running({"sleep", "1000"}), &stop);
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().message, "'sleep 1000' was stopped");
+}
+
+TEST(RunStep, AProgramThatACtrlCHasKilledStopsUsAlsoWhenWeAreNotToldOfIt) {
+  const StopSignals signals;
+  const auto stopped = RunStep(Running({"/bin/sh", "-c", "kill -INT $$"}), signals.flag());
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(signals.signal(), SIGINT);
+  EXPECT_NE(stopped.error().message.find("was stopped"), std::string::npos) << stopped.error().message;
+  raise(SIGINT);  // the true one comes late: it is not the second
+  EXPECT_EQ(signals.signal(), SIGINT);
+}
+
+TEST(RunStep, AProgramThatFailedByItselfStopsNobody) {
+  const StopSignals signals;
+  const auto failed = RunStep(Running({"false"}), signals.flag());
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(signals.signal(), 0);
+  EXPECT_EQ(failed.error().message, "'false' failed with status 1");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ namespace {
 // Written by the handler: a process has one set of handlers, so these are one per process, too.
 std::atomic<bool> stop_asked{false};
 std::atomic<int> stop_signal{0};
+std::atomic<bool> alive{false};
 
 void OnSignal(int number) {
   stop_signal.store(number, std::memory_order_relaxed);
@@ -18,6 +19,7 @@ void OnSignal(int number) {
 StopSignals::StopSignals() {
   stop_asked = false;
   stop_signal = 0;
+  alive = true;
   for (int i = 0; i < 3; ++i) {
     sigaction(kSignals[i], nullptr, &before_[i]);
     if (before_[i].sa_handler == SIG_IGN) continue;
@@ -28,7 +30,12 @@ StopSignals::StopSignals() {
   }
 }
 
+void StopSignals::TakeAsCome(int signal) {
+  if (alive) OnSignal(signal);
+}
+
 StopSignals::~StopSignals() {
+  alive = false;
   for (int i = 0; i < 3; ++i) sigaction(kSignals[i], &before_[i], nullptr);
 }
 

@@ -16,6 +16,10 @@ class StopSignals {
 
   const std::atomic<bool>* flag() const;
   int signal() const;  // the one that came; 0: none
+  // As if it had come, while one lives: a program that we wait for has died by it. The true one may still
+  // come, and does not count as the second then.
+  static void TakeAsCome(int signal);
+
  private:
   static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
   struct sigaction before_[3] = {};

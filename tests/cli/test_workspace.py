@@ -271,6 +271,12 @@ class Story(WorkspaceRig):
         self.assertEqual(self.picture(self.folder), before)
         self.ws("backup")
 
+    @unittest.skipUnless(any(map(shutil.which, ("conda", "mamba", "micromamba"))),
+                         "NOT TESTED: --env conda: none of conda, mamba and micromamba is installed")
+    def test_a_conda_environment_comes_with_it(self):
+        self.create("--env", "conda", "--setup", "python -c 'open(\"which\", \"w\").write(__import__(\"sys\").prefix)'")
+        self.assertEqual((self.folder / "which").read_text(), str(self.folder / ".conda"))
+
     def test_a_venv_and_ccache_come_with_it(self):
         if subprocess.run(["python3", "-c", "import ensurepip"], capture_output=True, check=False).returncode != 0:
             raise unittest.SkipTest("NOT TESTED: python3 has no ensurepip, so no virtual environment can be made")
@@ -430,6 +436,12 @@ class BadInput(WorkspaceRig):
         done = self.finish(process)
         self.assertEqual(done.status, 130, str(done))
         self.assertIn("overcap: stopped; nothing was made\n", done.err)
+        self.nothing_was_made()
+
+    def test_ctrl_c_that_only_the_setup_is_told_of_stops_it_too(self):
+        done = self.refused("workspace", "create", "work", "--at", str(self.folder), "--setup", "sh -c 'kill -INT $$'", status=130,
+                            says="stopped; nothing was made")
+        self.assertNotIn("failed with status", done.err)
         self.nothing_was_made()
 
     def children_of(self, pid):

@@ -238,6 +238,11 @@ SeenWriter::SeenWriter(int64_t began_ns, std::string_view repository_id, std::st
 
 SeenWriter::~SeenWriter() = default;
 
+void SeenWriter::Reserve(size_t entries) {
+  constexpr size_t kUsual = 100;
+  state_->bytes.reserve(state_->bytes.size() + entries * kUsual);
+}
+
 void SeenWriter::Folder(const std::vector<SeenEntry>& children) {
   BeginFolder(children.size());
   for (const SeenEntry& child : children) Add(child);

@@ -97,6 +97,8 @@ class SeenWriter {
   SeenWriter(int64_t began_ns, std::string_view repository_id, std::string_view folder,
              const SeenEntry& root);
   ~SeenWriter();
+  // About so many entries will come.
+  void Reserve(size_t entries);
   void Folder(const std::vector<SeenEntry>& children);
   // The same without a vector: `count` calls of Add follow.
   void BeginFolder(uint64_t count);

@@ -27,6 +27,7 @@ class SeenNoter {
     if (exact_) root.flags |= kSeenExact;
     if (!exact_) root.stamp.ctime_ns = 0;
     SeenWriter writer(request_.began_ns, request_.repository_id, scene_.target.path, root);
+    writer.Reserve(scene_.tree.size());
     for (std::deque<uint32_t> folders = {0}; !folders.empty(); folders.pop_front())
       Add(folders.front(), &folders, &writer);
     return writer.Finish(request_.tree, request_.file);

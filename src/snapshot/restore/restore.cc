@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <sys/stat.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -182,9 +183,10 @@ class Restorer {
     SpreadInodes spread(scene);
     const OpenedFolders opened = MakeFolders(scene, RemovesExtras() ? &remover_ : nullptr, &spread);
     MakeSmall(work.small, scene);
+    std::thread beside = RemoveExtrasBeside();
     ContentWriter(repository_, index_, get_, scene).Write(work.contents);
+    if (beside.joinable()) beside.join();
     MakeLinks(work.links, scene);
-    RemoveExtras();
     scene->undertaker.Wait();
     scene->staging.Remove();
     spread.End();
@@ -227,6 +229,16 @@ class Restorer {
     for (const uint32_t entry : entries) {
       if (ledger_.Over()) return;
       if (survey_.states[entry] != EntryState::kFailed) maker.MakeHardLink(entry);
+    }
+  }
+
+  // Names that are not wanted are in nobody's way, and their removal waits for the disk more than it works.
+  std::thread RemoveExtrasBeside() {
+    try {
+      return std::thread([this] { RemoveExtras(); });
+    } catch (const std::system_error&) {
+      RemoveExtras();  // no more threads to be had
+      return {};
     }
   }
 
