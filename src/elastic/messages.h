@@ -18,7 +18,7 @@ namespace overcap::elastic {
 
 constexpr int kElasticProtocol = 1;
 // Of this program: what agents compare. One string in the file, so that a test can make another version.
-[[gnu::noipa]] const char* ElasticVersion();
+const char* ElasticVersion();
 constexpr uint32_t kMaxElasticFrame = 1 << 20;
 constexpr size_t kMostNames = 16;            // of those who joined or left, in a message
 constexpr size_t kMostTraceback = 16 << 10;  // bytes of a traceback or of last lines that travel
