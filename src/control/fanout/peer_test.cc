@@ -99,7 +99,9 @@ TEST_F(Fanout, NothingOfTheDataIsKeptBesideTheFolder) {
   auto store = OpenStore(location, {}, options);
   ASSERT_TRUE(store);
   int64_t bytes = 0;
-  for (const StoredObjectInfo& info : *(*store)->ListAll("")) bytes += info.size;
+  const auto listed = (*store)->ListAll("");
+  ASSERT_TRUE(listed);
+  for (const StoredObjectInfo& info : *listed) bytes += info.size;
   EXPECT_LT(bytes, 100'000);
 }
 
