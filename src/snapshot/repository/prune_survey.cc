@@ -7,7 +7,9 @@
 namespace overcap {
 namespace {
 
-constexpr int kTries = 5;  // others may put and remove while we read
+// Others may put and remove while we read. What is missing again and again is lost; a snapshot that came
+// after the index was read is read the next time, when yet another may have come.
+constexpr int kTriesOfOne = 5, kTries = 1000;
 
 Result<std::vector<LiveTree>> ListTrees(const Repository& repository, const PruneOptions& options) {
   std::vector<std::string> damage;
@@ -50,10 +52,16 @@ Result<RepositorySurvey> SurveyOnce(const Repository& repository, const PruneOpt
 }  // namespace
 
 Result<RepositorySurvey> SurveyRepository(const Repository& repository, const PruneOptions& options) {
-  for (int tries = 1;; ++tries) {
+  std::string missing;
+  for (int tries = 1, of_one = 1;; ++tries) {
     Result<RepositorySurvey> survey = SurveyOnce(repository, options);
     if (survey || survey.error().code != ErrorCode::kNotFound) return survey;
-    if (tries == kTries) return Fail(ErrorCode::kCorrupt, survey.error().message, "overcap workspace verify");
+    of_one = survey.error().message == missing ? of_one + 1 : 1;
+    missing = survey.error().message;
+    if (of_one == kTriesOfOne) return Fail(ErrorCode::kCorrupt, missing, "overcap workspace verify");
+    if (tries == kTries) {
+      return Fail(ErrorCode::kConflict, "snapshots come faster than they can be read", "try again later");
+    }
   }
 }
 

@@ -198,6 +198,23 @@ TEST_F(PruneTest, ContentsTakenOverWhileTheirPacksAreCondemnedAreAConflict) {
   EXPECT_TRUE(writer->Commit(record)) << "added again it is fine";
 }
 
+TEST_F(PruneTest, SnapshotsThatKeepComingWhileItReadsAreNoDamage) {
+  Backup(kOne);
+  auto store = std::make_shared<FaultStore>(disk_);
+  std::vector<NamedSnapshot> came;
+  std::vector<SampleFiles> files;
+  store->OnCall([&](const StoreCall& call) {
+    if (call.op != StoreOp::kList || call.key != "snapshots/" || came.size() == 12) return;
+    files.push_back({{"new", NoiseBytes(100 + files.size(), 9'000)}});
+    came.push_back(Backup(files.back()));
+  });
+  const Repository watched = Repository::Open({.store = store, .clock = &clock_}).value();
+  const Result<PruneReport> report = Prune(watched, options_);
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_EQ(came.size(), 12u);
+  for (size_t i = 0; i < came.size(); ++i) ExpectWhole(came[i], files[i]);
+}
+
 TEST_F(PruneTest, ADamagedSnapshotKeepsEverything) {
   const NamedSnapshot one = Backup(kOne);
   ASSERT_TRUE(repository_.Forget(Backup(kTwo)));
