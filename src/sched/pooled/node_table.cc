@@ -24,7 +24,9 @@ NodeTable::NodeTable(const Rules& rules) : types_(static_cast<int>(rules.types.s
   }
   by_type_.resize(static_cast<size_t>(types_) + 1);
   for (int node = 0; node < size(); ++node) {
-    by_type_[static_cast<size_t>((*this)[node].type)].push_back(node);
+    std::vector<int>& same = by_type_[static_cast<size_t>((*this)[node].type)];
+    positions_.push_back(same.size());
+    same.push_back(node);
     Put(node, true);
   }
 }

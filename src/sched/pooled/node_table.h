@@ -33,6 +33,9 @@ class NodeTable {
   int64_t free_gpus() const { return free_gpus_; }
   int64_t free_cpus() const { return free_cpus_; }
   std::span<const int> OfType(int type) const { return by_type_[static_cast<size_t>(type)]; }
+  size_t PositionOf(int node) const {
+    return positions_[static_cast<size_t>(node)];
+  }  // in OfType() of its type
 
   void Take(int node, uint64_t gpus, int cpus, int64_t mem);
   void Give(int node, uint64_t gpus, int cpus, int64_t mem);
@@ -90,6 +93,7 @@ class NodeTable {
   std::vector<Node> nodes_;
   std::vector<Bucket> buckets_;  // by type and free GPUs
   std::vector<std::vector<int>> by_type_;
+  std::vector<size_t> positions_;
   mutable std::vector<int> others_;  // scratch of Place()
   int types_ = 0, most_gpus_ = 0;
   int64_t free_gpus_ = 0, free_cpus_ = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // EASY backfill: nodes that are kept for jobs that cannot start yet, and who may use them until then.
 #include <algorithm>
+#include <span>
+#include <tuple>
 
 #include "sched/pooled/pooled_scheduler.h"
 
@@ -41,32 +43,73 @@ int64_t PooledScheduler::EndFor(const Job& viewer, int partition, const Job& run
              : end_s;
 }
 
-// The earliest time at which one share of the job fits on the node; kForever: nobody knows, or not before
-// `before_s`.
-int64_t PooledScheduler::FreeAt(const Job& job, int partition, int node, int64_t now_s, int64_t before_s) {
+// Whether EndFor() is a number of seconds from now, and when that changes.
+PooledScheduler::EndChange PooledScheduler::EndChangeOf(const Job& viewer, int partition, const Job& run,
+                                                        int64_t now_s) const {
+  const PartitionRule& rule = PartitionAt(run.partition);
+  if (run.state == State::kLeaving) return {true, kForever};
+  const int64_t limit_s = run.started_s + LimitIn(rule, run.told.limit_s);
+  if (limit_s <= now_s) return {true, kForever};
+  if (!MayPreempt(partition, viewer.lab, run)) return {false, limit_s};
+  const int64_t quantum_s = QuantumEnd(run);
+  if (now_s < quantum_s) return {false, std::min(quantum_s, limit_s)};
+  if (now_s + rule.grace_s < limit_s) return {true, limit_s - rule.grace_s};
+  return {false, limit_s};
+}
+
+// The earliest time at which one share of the job fits on the node, and until when that is known if nothing
+// happens there; kForever: nobody knows. Runs end at a time, or some seconds from now: what was told to go,
+// and what may be stopped. The order of ends changes only when one of the latter passes one of the former.
+FreeMemory::Entry PooledScheduler::FreeAt(const Job& job, int partition, int node, int64_t now_s) {
   const NodeTable::Node& one = nodes_[node];
   const Need& need = job.told.need;
   const NodeUse& use = uses_[static_cast<size_t>(node)];
   Amounts free = {one.free_gpus, one.free_cpus, one.free_mem};
   for (const Owed& owed : use.owed) free[0] -= owed.gpus, free[1] -= owed.cpus, free[2] -= owed.mem;
   const auto fits = [&] { return free[0] >= need.gpus && free[1] >= need.cpus && free[2] >= need.mem_mb; };
-  if (fits()) return now_s;
-  ends_.clear();
-  int64_t gpus = free[0];
+  if (fits()) return {0, kForever, true};
+  std::vector<NodeEnd>& ends = node_ends_;
+  ends.clear();
   for (const JobRef run : use.runs) {
     const int64_t end_s = EndFor(job, partition, jobs_[run], now_s);
-    if (end_s >= before_s) continue;
-    ends_.emplace_back(end_s, static_cast<int>(run));
-    gpus += jobs_[run].told.need.gpus;
+    const EndChange change = EndChangeOf(job, partition, jobs_[run], now_s);
+    ends.push_back({end_s, change.next_s, change.moves, run});
   }
-  if (gpus < need.gpus) return kForever;
-  std::sort(ends_.begin(), ends_.end());
-  for (const auto& [end_s, run] : ends_) {
-    const Need& theirs = jobs_[static_cast<JobRef>(run)].told.need;
+  std::sort(ends.begin(), ends.end(), [](const NodeEnd& a, const NodeEnd& b) {
+    return std::tie(a.end_s, a.run) < std::tie(b.end_s, b.run);
+  });
+  FreeMemory::Entry found{kForever, kForever, false};
+  for (const NodeEnd& end : ends) {
+    const Need& theirs = jobs_[end.run].told.need;
     free[0] += theirs.gpus, free[1] += theirs.cpus, free[2] += theirs.mem_mb;
-    if (fits()) return end_s;
+    if (!fits()) continue;
+    found.value = end.moves ? end.end_s - now_s : end.end_s;
+    found.moves = end.moves;
+    break;
   }
-  return kForever;
+  for (const NodeEnd& end : ends) {
+    found.until_s = std::min(found.until_s, end.next_s);
+    for (const NodeEnd& other : ends) {
+      if (!end.moves || other.moves || other.end_s < end.end_s) continue;
+      found.until_s = std::min(found.until_s, now_s + std::max<int64_t>(1, other.end_s - end.end_s));
+    }
+  }
+  return found;
+}
+
+uint64_t PooledScheduler::MemoryKey(int demand, int partition, int lab, int type) const {
+  uint64_t key = static_cast<uint64_t>(demand) * rules_.partitions.size() + static_cast<uint64_t>(partition);
+  key = key * (rules_.labs.size() + 1) + static_cast<uint64_t>(lab + 1);
+  return key * (static_cast<uint64_t>(nodes_.types()) + 1) + static_cast<uint64_t>(type);
+}
+
+// What is known of the nodes of a type for a demand.
+FreeMemory& PooledScheduler::FreeTimes(const Job& job, int partition, int type) {
+  const bool by_lab = AnyRuns(PartitionAt(partition).preempts_in_lab);
+  return free_times_.Of(MemoryKey(job.demand, partition, by_lab ? job.lab : -1, type),
+                        nodes_.OfType(type).size(), log_, [&](FreeMemory* memory, int node) {
+                          if (nodes_[node].type == type) memory->nodes[nodes_.PositionOf(node)] = {};
+                        });
 }
 
 // The nodes that are free first.
@@ -82,14 +125,22 @@ void PooledScheduler::MakeHold(JobRef ref, int partition, int64_t now_s) {
     const Budget* budget = TypeBudget(job, partition, type);
     if (budget != nullptr && !budget->Allows(need.all_gpus())) continue;
     times.clear();
-    for (const int node : nodes_.OfType(type)) {
+    FreeMemory& memory = FreeTimes(job, partition, type);
+    const std::span<const int> same = nodes_.OfType(type);
+    const auto nodes = static_cast<size_t>(need.nodes);
+    int64_t most_s = best_s;  // later ones are of no use
+    for (size_t at = 0; at < same.size(); ++at) {
+      FreeMemory::Entry& known = memory.nodes[at];
+      if (known.until_s <= now_s) known = FreeAt(job, partition, same[at], now_s);
+      const int64_t at_s = known.moves ? now_s + known.value : std::max(now_s, known.value);
+      if (at_s >= most_s) continue;
+      const int node = same[at];
       if (!nodes_[node].up || nodes_[node].gpus < need.gpus || uses_[static_cast<size_t>(node)].hold >= 0)
         continue;
-      const int64_t at_s = FreeAt(job, partition, node, now_s, best_s);
-      if (at_s >= best_s || !NodeTakes(node, partition, limit_s, at_s)) continue;
+      if (!NodeTakes(node, partition, limit_s, at_s)) continue;
       times.emplace_back(at_s, node);
+      if (nodes == 1) most_s = at_s;
     }
-    const auto nodes = static_cast<size_t>(need.nodes);
     if (times.size() < nodes) continue;
     std::nth_element(times.begin(), times.begin() + need.nodes - 1, times.end());
     if (times[nodes - 1].first >= best_s) continue;
@@ -115,7 +166,7 @@ void PooledScheduler::MakeHold(JobRef ref, int partition, int64_t now_s) {
   }
   holds_.push_back(std::move(hold));
   for (const Check& check : ChecksOf(job.told.account, partition)) {
-    if (budgets_[check.budget].held_in != pass_) HoldBudget(&budgets_[check.budget], ref, best_s);
+    if (budgets_[check.budget].held_in != pass_) HoldBudget(&budgets_[check.budget], ref, partition, best_s);
   }
 }
 

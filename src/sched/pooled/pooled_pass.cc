@@ -17,17 +17,26 @@ const std::vector<Action>& PooledScheduler::Pass(int64_t now_s) {
     if (next != openings_.end()) wake_s_ = *next;
   }
   StartReady(now_s);
-  bool all = shares_.Refresh(now_s);
+  bool all = shares_.Refresh(now_s) || sort_all_;
+  sort_all_ = false;
   do {
     once_more_ = false;
     ++pass_;
+    ++stuck_round_;
     ClearHolds();
-    if (queued_ == 0) break;
     for (Tier& tier : tiers_) Sort(&tier, all);
+    if (queued_ == 0) break;
     for (Tier& tier : tiers_) Walk(&tier, now_s);
     all = false;
   } while (once_more_);
   return actions_;
+}
+
+void PooledScheduler::Forget() {
+  victim_nodes_.Forget();
+  free_times_.Forget();
+  ++version_;
+  sort_all_ = true;
 }
 
 // Whether a job that was not told to go runs in one of these partitions.
@@ -38,11 +47,10 @@ bool PooledScheduler::AnyRuns(uint64_t partitions) const {
   return false;
 }
 
-// The same of one lab's jobs.
-bool PooledScheduler::AnyRunsOf(int lab, uint64_t partitions) const {
-  const size_t from = static_cast<size_t>(lab) * rules_.partitions.size();
+bool PooledScheduler::AnyRunsInLab(int lab, uint64_t partitions) const {
+  const size_t first = static_cast<size_t>(lab) * rules_.partitions.size();
   for (; partitions != 0; partitions &= partitions - 1) {
-    if (lab_run_[from + static_cast<size_t>(__builtin_ctzll(partitions))] > 0) return true;
+    if (lab_counts_[first + static_cast<size_t>(__builtin_ctzll(partitions))] > 0) return true;
   }
   return false;
 }
@@ -58,45 +66,42 @@ bool PooledScheduler::NothingLeft(const Tier& tier) const {
   return !AnyRuns(victims);
 }
 
-// Whether a job of the same demand, and no longer limit, has found in this round that all that would do is
-// kept for others. What is kept grows, and what is free shrinks, until the round is over.
-bool PooledScheduler::IsKept(const Place& place, const Demand::InPartition& known) const {
-  return known.kept_in == pass_ && wanted_holds_.empty() && lines_[place.line].limit_s >= known.kept_limit_s;
-}
-
-// Whether a line's first job would still be there when another one may have its part of a budget.
-bool PooledScheduler::IsLater(const Line& line, const Budget& budget, int64_t now_s) {
-  return now_s + line.limit_s > budget.free_at_s && (line.empty() || line.first() != budget.first);
-}
-
-// Whether TryHead() would find in this round, without keeping anything for anybody, that the line cannot
-// start: somebody who asks for the same has found no place and no victims, it would keep others of its lab
-// waiting, or all that is short is kept for others already. Most lines of a long queue are like that; it is
-// seen without looking at their jobs.
-bool PooledScheduler::IsStuck(const Place& place, int64_t now_s) const {
-  const Demand& demand = demands_[static_cast<size_t>(place.demand)];
-  const Demand::InPartition& known = demand.in[static_cast<size_t>(place.partition)];
-  const PartitionRule& rule = PartitionAt(place.partition);
-  const int lab = accounts_[static_cast<size_t>(place.account)].lab;
-  bool within = true, overtakes = false;
-  for (const Check& check : ChecksOf(place.account, place.partition)) {
+// Whether TryHead() would find in this round, without keeping anything for anybody, that no line of this kind
+// can start, whatever its limit: somebody who asks for the same has found no place and no victims, or all
+// that is short is kept for others already.
+bool PooledScheduler::IsStuck(const LineKind& kind) const {
+  const Demand& demand = demands_[static_cast<size_t>(kind.demand)];
+  const Demand::InPartition& known = demand.in[static_cast<size_t>(kind.partition)];
+  const PartitionRule& rule = PartitionAt(kind.partition);
+  bool within = true;
+  for (const Check& check : checks_[kind.checks]) {
     const Budget& budget = budgets_[check.budget];
-    const int amount = AmountOf(demand.need, check.unit);
-    if (budget.Allows(amount)) {
-      overtakes = overtakes || (budget.held_in == pass_ && budget.known && amount > budget.spare &&
-                                IsLater(lines_[place.line], budget, now_s));
-      continue;
-    }
+    if (budget.Allows(AmountOf(demand.need, check.unit))) continue;
     if (budget.held_in != pass_) return false;
     within = false;
   }
-  if (AnyRunsOf(lab, rule.preempts_in_lab)) return false;
-  if (!within) return rule.preempts_in_lab == 0 || !AnyRuns(rule.preempts & counting_);
-  if (overtakes && wanted_holds_.empty()) return true;
-  const bool plain = lab_types_[static_cast<size_t>(lab)].empty();
-  const bool nowhere = known.blocked == version_ || (plain && IsKept(place, known));
-  if (!nowhere || (hold_partitions_ & Bit(place.partition)) == 0) return false;
-  return !AnyRuns(rule.preempts) || (known.no_victims == pass_ && plain);
+  if (AnyRunsInLab(kind.lab, rule.preempts_in_lab)) return false;
+  if (!within) return rule.preempts_in_lab == 0 || !AnyRunsInLab(kind.lab, rule.preempts & counting_);
+  if (known.blocked != version_ || (hold_partitions_ & Bit(kind.partition)) == 0) return false;
+  if (!AnyRuns(rule.preempts)) return true;
+  return known.no_victims == pass_ && lab_types_[static_cast<size_t>(kind.lab)].empty();
+}
+
+// A line was found stuck: so is every other of its kind whose limit is as long, until the round is over or
+// somebody else is told to go.
+void PooledScheduler::NoteStuck(const Place& place) {
+  const LineKind& kind = kinds_[place.kind];
+  Stuck& stuck = stuck_[place.kind];
+  uint32_t from_limit = ~uint32_t{0};
+  if (IsStuck(kind)) {
+    from_limit = 0;
+  } else if (!unsure_ && kind.unlike_in != pass_) {
+    from_limit = place.limit;
+  } else {
+    return;
+  }
+  stuck.from_limit = stuck.round == stuck_round_ ? std::min(stuck.from_limit, from_limit) : from_limit;
+  stuck.round = stuck_round_;
 }
 
 void PooledScheduler::Walk(Tier* tier, int64_t now_s) {
@@ -105,20 +110,25 @@ void PooledScheduler::Walk(Tier* tier, int64_t now_s) {
     again_.push_back(PlaceOf(line));
     std::push_heap(again_.begin(), again_.end(), later);
   };
+  const auto is_stuck = [this](uint32_t kind, uint32_t limit) {
+    return stuck_[kind].round == stuck_round_ && limit >= stuck_[kind].from_limit;
+  };
   again_.clear();
   bool look = true;
   for (size_t at = 0; at < tier->order.size() || !again_.empty();) {
     if (look && NothingLeft(*tier)) return;
+    look = false;
     Place place;
     if (!again_.empty() && (at == tier->order.size() || again_.front() < tier->order[at])) {
       place = again_.front();
       std::pop_heap(again_.begin(), again_.end(), later);
       again_.pop_back();
+      if (is_stuck(place.kind, place.limit)) continue;
     } else {
-      place = tier->order[at++];
+      const Mark& mark = tier->marks[at++];
+      if (is_stuck(mark.kind, mark.limit)) continue;
+      place = tier->order[at - 1];
     }
-    look = false;
-    if (IsStuck(place, now_s)) continue;
     Line& line = lines_[place.line];
     if (line.empty()) continue;
     const JobRef ref = line.first();
@@ -126,7 +136,9 @@ void PooledScheduler::Walk(Tier* tier, int64_t now_s) {
       push(place.line);  // its first job has started in another partition
       continue;
     }
-    look = TryHead(place.line, ref, now_s) == Verdict::kStarted;
+    unsure_ = false;
+    look = !IsStuck(kinds_[place.kind]) && TryHead(place.line, ref, now_s) == Verdict::kStarted;
+    if (!look) NoteStuck(place);
     if (look && !lines_[place.line].empty()) push(place.line);
   }
 }
@@ -139,16 +151,19 @@ bool PooledScheduler::WithinBudgets(const Line& line, JobRef ref, const Need& ne
     if (budget.Allows(AmountOf(need, check.unit))) continue;
     within = false;
     if (budget.held_in == pass_) continue;
-    HoldBudget(&budget, ref, 0);
+    HoldBudget(&budget, ref, line.partition, 0);
   }
   return within;
 }
 
-void PooledScheduler::HoldBudget(Budget* budget, JobRef ref, int64_t not_before_s) {
+void PooledScheduler::HoldBudget(Budget* budget, JobRef ref, int partition, int64_t not_before_s) {
   budget->held_in = jobs_[ref].held_in = pass_;
   budget->first = ref;
   budget->not_before_s = not_before_s;
   budget->known = false;
+  const Job& job = jobs_[ref];  // in its other partitions it alone may have what is kept for it
+  for (uint64_t left = job.told.partitions & ~Bit(partition); left != 0; left &= left - 1)
+    kinds_[lines_[LineOf(__builtin_ctzll(left), job)].kind].unlike_in = pass_;
 }
 
 // When the first job that a budget keeps waiting can have its part, and what is left beside it then.
@@ -156,29 +171,29 @@ void PooledScheduler::LearnBudget(Budget* budget, int64_t now_s) {
   budget->known = true;
   const int wanted = AmountOf(jobs_[budget->first].told.need, budget->unit);
   ends_.clear();
-  const auto look_at = [&](const std::vector<JobRef>& runs) {
-    for (const JobRef ref : runs) {
-      const Job& run = jobs_[ref];
+  const auto look_at = [&](int lab) {
+    for (const LabRun& run : lab_runs_[static_cast<size_t>(lab)]) {
       if (!IsCharged(*budget, run)) continue;
-      const PartitionRule& rule = PartitionAt(run.partition);
-      const int64_t limit_s = LimitIn(rule, run.told.limit_s);
       const int64_t end_s =
-          run.state == State::kLeaving ? now_s + rule.grace_s : std::max(now_s, run.started_s + limit_s);
-      ends_.emplace_back(end_s, AmountOf(run.told.need, budget->unit));
+          run.leaving ? now_s + PartitionAt(run.partition).grace_s : std::max(now_s, run.end_s);
+      ends_.emplace_back(end_s, budget->unit == Unit::kGpus   ? run.gpus
+                                : budget->unit == Unit::kCpus ? run.cpus
+                                                              : 1);
     }
   };
-  const int lab = budget->lab >= 0       ? budget->lab
-                  : budget->account >= 0 ? accounts_[static_cast<size_t>(budget->account)].lab
-                                         : -1;
-  if (lab >= 0) {
-    look_at(lab_runs_[static_cast<size_t>(lab)]);
+  if (budget->lab >= 0) {
+    look_at(budget->lab);
+  } else if (budget->account >= 0) {
+    look_at(accounts_[static_cast<size_t>(budget->account)].lab);
   } else {
-    for (const std::vector<JobRef>& runs : lab_runs_) look_at(runs);
+    for (const int lab : user_labs_[static_cast<size_t>(budget->user)]) look_at(lab);
   }
-  std::sort(ends_.begin(), ends_.end());
+  std::make_heap(ends_.begin(), ends_.end(), std::greater<>());
   int left = budget->limit - budget->running - budget->claimed - wanted;
   budget->free_at_s = std::max(now_s, budget->not_before_s);
-  for (const auto& [end_s, amount] : ends_) {
+  for (; !ends_.empty(); ends_.pop_back()) {
+    std::pop_heap(ends_.begin(), ends_.end(), std::greater<>());
+    const auto [end_s, amount] = ends_.back();
     if (left >= 0 && end_s > budget->free_at_s) break;
     left += amount;
     budget->free_at_s = std::max(budget->free_at_s, end_s);
@@ -252,17 +267,6 @@ bool PooledScheduler::FindOnType(const Line& line, const Job& job, int type, boo
   return nodes_.Place(need, type, allowed, &found_);
 }
 
-// A place that is not kept for others; if there is none that is noted.
-bool PooledScheduler::FindBesideHolds(const Line& line, const Job& job, int64_t now_s,
-                                      Demand::InPartition* known) {
-  if (FindPlace(line, job, true, now_s)) return true;
-  const bool same_for_all =
-      lab_types_[static_cast<size_t>(job.lab)].empty() && (yield_in_lab_ & Bit(line.partition)) == 0;
-  if (same_for_all && (known->kept_in != pass_ || line.limit_s < known->kept_limit_s))
-    known->kept_in = pass_, known->kept_limit_s = line.limit_s;
-  return false;
-}
-
 PooledScheduler::Verdict PooledScheduler::TryHead(uint32_t at, JobRef ref, int64_t now_s) {
   const Line& line = lines_[at];
   const Job& job = jobs_[ref];
@@ -277,11 +281,11 @@ PooledScheduler::Verdict PooledScheduler::TryHead(uint32_t at, JobRef ref, int64
   bool fits = known.blocked != version_ && FindPlace(line, job, false, now_s);
   if (!fits && plain_nodes_ && lab_types_[static_cast<size_t>(job.lab)].empty()) known.blocked = version_;
   const bool hold_taken = (hold_partitions_ & Bit(partition)) != 0;
-  const bool asks_others = AnyRuns(rule.preempts) || AnyRunsOf(job.lab, rule.preempts_in_lab);
+  const bool asks_others = AnyRuns(rule.preempts | rule.preempts_in_lab);
   if (!fits && hold_taken && !asks_others) return Verdict::kStuck;
   if (fits) MakeHolds(now_s);
   if (!MayOvertake(line, ref, need, now_s)) return Verdict::kStuck;
-  if (fits && (holds_.empty() || FindBesideHolds(line, job, now_s, &known))) {
+  if (fits && (holds_.empty() || FindPlace(line, job, true, now_s))) {
     Start(ref, at, now_s);
     return Verdict::kStarted;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Victims: who gives way to a job that is within its caps and does not fit.
 #include <algorithm>
+#include <span>
 #include <tuple>
 
 #include "sched/pooled/pooled_scheduler.h"
@@ -76,12 +77,16 @@ bool PooledScheduler::BudgetVictims(const Line& line, const Job& job, int64_t no
     if (budget.lab < 0) return false;
     missing[check.unit == Unit::kGpus ? 0 : 1] = budget.Deficit(amount);
   }
-  if (IsMet(missing)) return false;  // those that leave make room
+  if (IsMet(missing)) {  // those that leave make room
+    unsure_ = true;
+    return false;
+  }
   std::vector<Candidate> candidates;
-  for (const JobRef ref : lab_runs_[static_cast<size_t>(job.lab)]) {
-    const Job& run = jobs_[ref];
-    if (!PartitionAt(run.partition).counts || !IsCandidate(run, line.partition, job.lab, now_s)) continue;
-    Candidate candidate = CandidateOf(ref, now_s);
+  for (const LabRun& one : lab_runs_[static_cast<size_t>(job.lab)]) {
+    if (one.leaving || !PartitionAt(one.partition).counts) continue;
+    const Job& run = jobs_[one.job];
+    if (!IsCandidate(run, line.partition, job.lab, now_s)) continue;
+    Candidate candidate = CandidateOf(one.job, now_s);
     candidate.gives = {run.told.need.all_gpus(), run.told.need.all_cpus(), 0};
     candidates.push_back(candidate);
   }
@@ -91,6 +96,59 @@ bool PooledScheduler::BudgetVictims(const Line& line, const Job& job, int64_t no
   if (!choice) return false;
   *victims = choice->jobs;
   return true;
+}
+
+// Whether too little could be had on a node even if everybody who may be stopped there were; then until when
+// that is so if nothing happens there.
+std::optional<int64_t> PooledScheduler::NoneBefore(int node, const Line& line, const Job& job,
+                                                   int64_t now_s) const {
+  const NodeTable::Node& one = nodes_[node];
+  const NodeUse& use = uses_[static_cast<size_t>(node)];
+  const Need& need = job.told.need;
+  if (!one.up || one.gpus < need.gpus) return kForever;
+  const PartitionRule& rule = PartitionAt(line.partition);
+  const int* runs = &run_gpus_[static_cast<size_t>(node) * rules_.partitions.size()];
+  int64_t reach = one.free_gpus + use.leaving[0];
+  for (uint64_t left = rule.preempts | rule.preempts_in_lab; left != 0; left &= left - 1)
+    reach += runs[__builtin_ctzll(left)];
+  if (reach < need.gpus) return kForever;
+  Amounts missing = MissingOn(node, need, {});
+  int64_t until_s = kForever;
+  for (const JobRef ref : use.runs) {
+    const Job& run = jobs_[ref];
+    if (run.state != State::kRunning || !MayPreempt(line.partition, job.lab, run)) continue;
+    const int64_t from_s = QuantumEnd(run);
+    if (from_s > now_s) {
+      until_s = std::min(until_s, from_s);
+      continue;
+    }
+    const Need& gives = run.told.need;
+    missing[0] -= gives.gpus, missing[1] -= gives.cpus, missing[2] -= gives.mem_mb;
+  }
+  if (IsMet(missing)) return std::nullopt;
+  return until_s;
+}
+
+// The nodes of a type on which there may be victims for a demand.
+VictimMemory& PooledScheduler::VictimNodes(const Line& line, const Job& job, int type, int64_t now_s) {
+  const bool by_lab = AnyRuns(PartitionAt(line.partition).preempts_in_lab);
+  VictimMemory& memory =
+      victim_nodes_.Of(MemoryKey(line.demand, line.partition, by_lab ? job.lab : -1, type),
+                       nodes_.OfType(type).size(), log_, [&](VictimMemory* known, int node) {
+                         if (nodes_[node].type == type) known->Open(nodes_.PositionOf(node));
+                       });
+  memory.Expire(now_s);
+  const std::span<const int> same = nodes_.OfType(type);
+  for (size_t word = 0; word < memory.open.size(); ++word) {
+    for (uint64_t left = memory.open[word]; left != 0; left &= left - 1) {
+      const size_t at = word * 64 + static_cast<size_t>(__builtin_ctzll(left));
+      const auto until_s = NoneBefore(same[at], line, job, now_s);
+      if (until_s) memory.Close(at, *until_s);
+    }
+  }
+  if (!memory.next_known) memory.Learn();
+  wake_s_ = std::min(wake_s_, memory.next_s);
+  return memory;
 }
 
 // The nodes of a type with the fewest further victims, losing the least. Nothing: there are too few.
@@ -106,19 +164,28 @@ std::optional<PooledScheduler::Plan> PooledScheduler::PlanOn(int type, const Lin
     }
   };
   const Need& need = job.told.need;
-  const PartitionRule& rule = PartitionAt(line.partition);
-  const size_t partitions = rules_.partitions.size();
   const auto wanted = static_cast<size_t>(need.nodes);
   std::vector<Offer> offers;  // the best so far: a heap, the worst in front
   std::vector<Candidate> candidates;
-  for (const int node : nodes_.OfType(type)) {
+  looked_at_ = VictimNodes(line, job, type, now_s).open;
+  for (const JobRef ref : gone) {
+    for (const GpuShare& share : jobs_[ref].shares) {
+      const size_t at = nodes_.PositionOf(share.node);
+      if (nodes_[share.node].type == type) looked_at_[at / 64] |= Bit(static_cast<int>(at % 64));
+    }
+  }
+  for (size_t word = 0, bit = 0; word < looked_at_.size();) {
+    if (looked_at_[word] == 0) {
+      ++word;
+      continue;
+    }
+    bit = static_cast<size_t>(__builtin_ctzll(looked_at_[word]));
+    looked_at_[word] &= looked_at_[word] - 1;
+    const int node = nodes_.OfType(type)[word * 64 + bit];
     const NodeTable::Node& one = nodes_[node];
     const NodeUse& use = uses_[static_cast<size_t>(node)];
     if (!one.up || one.gpus < need.gpus || !NodeTakes(node, line.partition, line.limit_s, now_s)) continue;
-    int64_t reach = one.free_gpus + use.leaving[0];
-    for (uint64_t left = rule.preempts | rule.preempts_in_lab; left != 0; left &= left - 1)
-      reach += run_gpus_[static_cast<size_t>(node) * partitions + static_cast<size_t>(__builtin_ctzll(left))];
-    if (reach < need.gpus || !HoldAllows(node, need, line.partition, job.lab, line.limit_s, now_s)) continue;
+    if (!HoldAllows(node, need, line.partition, job.lab, line.limit_s, now_s)) continue;
     Offer offer{0, 0, node};
     const Amounts missing = MissingOn(node, need, gone);
     if (!IsMet(missing)) {
@@ -208,13 +275,14 @@ bool PooledScheduler::TryPreempt(uint32_t at, JobRef ref, bool over_budget, int6
   uint64_t& no_victims =
       demands_[static_cast<size_t>(line.demand)].in[static_cast<size_t>(line.partition)].no_victims;
   // Without labmates who yield, whether there are victims is the same for everybody who asks for the same.
-  const bool same_for_all = !over_budget && !AnyRunsOf(job.lab, rule.preempts_in_lab) && plain_nodes_ &&
+  const bool same_for_all = !over_budget && !AnyRuns(rule.preempts_in_lab) && plain_nodes_ &&
                             lab_types_[static_cast<size_t>(job.lab)].empty();
   if (same_for_all && no_victims == pass_) return false;
   std::vector<JobRef> gone;
   if (over_budget && !BudgetVictims(line, job, now_s, &gone)) return false;
   std::optional<Plan> best = BestPlan(line, job, gone, now_s);
   if (!best && same_for_all) no_victims = pass_;
+  unsure_ = unsure_ || (!best && over_budget);
   if (!best) return false;
   if (!wanted_holds_.empty()) {  // what is kept for others is worked out only now that it matters
     MakeHolds(now_s);
@@ -231,9 +299,12 @@ void PooledScheduler::TellToGo(Job* victim) {
   const size_t partitions = rules_.partitions.size();
   const Need& gives = victim->told.need;
   victim->state = State::kLeaving;
-  CountRun(*victim, -1);
+  lab_runs_[static_cast<size_t>(victim->lab)][victim->at_in_lab].leaving = true;
+  --all_run_[static_cast<size_t>(victim->partition)];
+  --lab_counts_[static_cast<size_t>(victim->lab) * partitions + static_cast<size_t>(victim->partition)];
   Charge(*victim, 1, &Budget::leaving);
   for (const GpuShare& share : victim->shares) {
+    Touch(share.node);
     Amounts& leaving = uses_[static_cast<size_t>(share.node)].leaving;
     leaving[0] += gives.gpus, leaving[1] += gives.cpus, leaving[2] += gives.mem_mb;
     run_gpus_[static_cast<size_t>(share.node) * partitions + static_cast<size_t>(victim->partition)] -=
@@ -253,6 +324,7 @@ void PooledScheduler::Claim(JobRef ref, const Plan& plan, int partition, int64_t
     actions_.push_back({Action::Kind::kPreempt, one, victim.told.key, victim.partition, {}, ref});
   }
   TakeOutOfLines(ref);
+  ++stuck_round_;  // what the victims give back beyond the claim may help others
   Job& job = jobs_[ref];
   once_more_ = once_more_ || job.held_in == pass_;
   const Need& need = job.told.need;
@@ -266,6 +338,7 @@ void PooledScheduler::Claim(JobRef ref, const Plan& plan, int partition, int64_t
     const int64_t mem = std::clamp<int64_t>(one.free_mem, 0, need.mem_mb);
     job.shares.push_back({node, NodeTable::Lowest(one.free, gpus)});
     nodes_.Take(node, job.shares.back().gpus, cpus, mem);
+    Touch(node);
     const Owed owed{ref, need.gpus - gpus, need.cpus - cpus, need.mem_mb - mem};
     if (owed.whole()) continue;
     uses_[static_cast<size_t>(node)].owed.push_back(owed);

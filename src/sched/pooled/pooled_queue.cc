@@ -7,22 +7,17 @@
 
 namespace overcap::pooled {
 
-int64_t RoundedLimit(int64_t limit_s) {
-  if (limit_s >= kForever) return kForever;
-  int64_t step = 1;
-  while (limit_s / step >= 32) step *= 2;
-  return (limit_s + step - 1) / step * step;
-}
-
 PooledScheduler::PooledScheduler(Rules rules)
     : rules_(std::move(rules)), nodes_(rules_), shares_(rules_), uses_(rules_.nodes.size()) {
   const size_t partitions = rules_.partitions.size();
   run_gpus_.resize(rules_.nodes.size() * partitions);
   all_run_.resize(partitions);
-  lab_run_.resize(rules_.labs.size() * partitions);
   tier_of_.resize(partitions);
   user_limits_.resize(partitions);
   lab_runs_.resize(rules_.labs.size());
+  lab_counts_.resize(rules_.labs.size() * partitions);
+  lab_check_kinds_.resize(rules_.labs.size() * partitions, ~uint32_t{0});
+  for (const PartitionRule& rule : rules_.partitions) preempted_ |= rule.preempts | rule.preempts_in_lab;
   for (size_t lab = 0; lab < rules_.labs.size(); ++lab) {
     const LabRule& rule = rules_.labs[lab];
     lab_gpus_.push_back(NewBudget(rule.gpu_cap, Unit::kGpus));
@@ -40,10 +35,9 @@ PooledScheduler::PooledScheduler(Rules rules)
                    [&](int a, int b) { return PartitionAt(a).priority > PartitionAt(b).priority; });
   for (const int partition : order) {
     if (tiers_.empty() || tiers_.back().priority != PartitionAt(partition).priority)
-      tiers_.push_back({PartitionAt(partition).priority, 0, {}, {}});
+      tiers_.push_back({PartitionAt(partition).priority, 0, {}, {}, {}});
     tiers_.back().partitions |= Bit(partition);
     if (PartitionAt(partition).counts) counting_ |= Bit(partition);
-    yield_in_lab_ |= PartitionAt(partition).preempts_in_lab;
     tier_of_[static_cast<size_t>(partition)] = tiers_.size() - 1;
   }
   const uint64_t all = partitions == 64 ? ~uint64_t{0} : Bit(static_cast<int>(partitions)) - 1;
@@ -92,7 +86,11 @@ int PooledScheduler::AddAccount(const AccountRule& rule) {
       if (in.counts && !in.yields) check(accounts_.back().limits + i);
       check(limits[user] + i);
     }
+    check_kinds_.push_back(CheckKindOf(rule.lab, static_cast<int>(partition)));
   }
+  if (user_labs_.size() <= user) user_labs_.resize(user + 1);
+  if (std::find(user_labs_[user].begin(), user_labs_[user].end(), rule.lab) == user_labs_[user].end())
+    user_labs_[user].push_back(rule.lab);
   return account;
 }
 
@@ -115,16 +113,22 @@ uint64_t PooledScheduler::TypesThatFit(const Need& need, int partition) const {
 }
 
 int PooledScheduler::DemandOf(const Need& need) {
-  const auto [found, is_new] = demand_index_.try_emplace(
-      {need.nodes, need.gpus, need.cpus, need.mem_mb, need.types}, static_cast<int>(demands_.size()));
-  if (is_new) {
-    Demand demand{need, std::vector<Demand::InPartition>(rules_.partitions.size())};
-    for (size_t partition = 0; partition < demand.in.size(); ++partition)
-      demand.in[partition].types = TypesThatFit(need, static_cast<int>(partition));
-    demands_.push_back(std::move(demand));
-    cpu_jobs_ = cpu_jobs_ || need.gpus == 0;
-  }
-  return found->second;
+  const auto hash_of = [](const Need& one) {
+    uint64_t hash = MixedHash(static_cast<uint64_t>(one.nodes), static_cast<uint64_t>(one.gpus));
+    hash = MixedHash(hash, static_cast<uint64_t>(one.cpus));
+    return MixedHash(MixedHash(hash, static_cast<uint64_t>(one.mem_mb)), one.types);
+  };
+  const uint64_t hash = hash_of(need);
+  const uint32_t found = demand_index_.Find(hash, [&](uint32_t at) { return demands_[at].need == need; });
+  if (found != FlatIndex::kNone) return static_cast<int>(found);
+  Demand demand{need, std::vector<Demand::InPartition>(rules_.partitions.size())};
+  for (size_t partition = 0; partition < demand.in.size(); ++partition)
+    demand.in[partition].types = TypesThatFit(need, static_cast<int>(partition));
+  demand_index_.Add(hash, static_cast<uint32_t>(demands_.size()),
+                    [&](uint32_t at) { return hash_of(demands_[at].need); });
+  demands_.push_back(std::move(demand));
+  cpu_jobs_ = cpu_jobs_ || need.gpus == 0;
+  return static_cast<int>(demands_.size()) - 1;
 }
 
 // The partitions of a job that can ever take it.
@@ -223,125 +227,6 @@ void PooledScheduler::AddUse(int account, double gpu_seconds, int64_t at_s) {
 
 void PooledScheduler::Checkpointed(JobRef ref, int64_t at_s) {
   jobs_[ref].checkpoint_s = std::max(jobs_[ref].checkpoint_s, at_s);
-}
-
-// ---- lines
-
-bool PooledScheduler::Older(JobRef a, JobRef b) const {
-  const PoolJob &left = jobs_[a].told, &right = jobs_[b].told;
-  return std::tie(left.submit_s, left.seq, a) < std::tie(right.submit_s, right.seq, b);
-}
-
-uint32_t PooledScheduler::LineOf(int partition, Job* of) {
-  if (of->line != ~uint32_t{0}) return of->line;
-  const Job& job = *of;
-  const int64_t limit_s = RoundedLimit(LimitIn(PartitionAt(partition), job.told.limit_s));
-  const auto [found, is_new] =
-      line_index_.try_emplace({partition, job.told.account, job.demand, limit_s, job.told.boost},
-                              static_cast<uint32_t>(lines_.size()));
-  if (is_new) {
-    Line line;
-    line.partition = partition, line.account = job.told.account, line.demand = job.demand,
-    line.limit_s = limit_s;
-    line.size_score = rules_.weights.size * job.told.need.all_gpus() /
-                      static_cast<double>(std::max<int64_t>(1, pool_gpus_));
-    lines_.push_back(std::move(line));
-    line_dirty_.push_back(0);
-  }
-  if ((job.told.partitions & (job.told.partitions - 1)) == 0) of->line = found->second;
-  return found->second;
-}
-
-void PooledScheduler::MarkDirty(uint32_t line) {
-  if (line_dirty_[line]) return;
-  line_dirty_[line] = 1;
-  tiers_[tier_of_[static_cast<size_t>(lines_[line].partition)]].dirty.push_back(line);
-}
-
-void PooledScheduler::PutInLines(JobRef ref) {
-  Job& job = jobs_[ref];
-  job.state = State::kQueued;
-  ++queued_;
-  for (uint64_t left = job.told.partitions; left != 0; left &= left - 1) {
-    const uint32_t at = LineOf(__builtin_ctzll(left), &job);
-    std::vector<JobRef>& jobs = lines_[at].jobs;
-    size_t& head = lines_[at].head;
-    const auto begin = jobs.begin() + static_cast<std::ptrdiff_t>(head);
-    auto place =
-        jobs.empty() || Older(jobs.back(), ref)
-            ? jobs.end()
-            : std::lower_bound(begin, jobs.end(), ref, [this](JobRef a, JobRef b) { return Older(a, b); });
-    if (place == begin) MarkDirty(at);
-    if (head > 0 && place - begin < jobs.end() - place) {
-      std::move(begin, place, begin - 1);
-      *(place - 1) = ref;
-      --head;
-    } else {
-      jobs.insert(place, ref);
-    }
-  }
-}
-
-void PooledScheduler::TakeOutOfLines(JobRef ref) {
-  Job& job = jobs_[ref];
-  --queued_;
-  for (uint64_t left = job.told.partitions; left != 0; left &= left - 1) {
-    const uint32_t at = LineOf(__builtin_ctzll(left), &job);
-    std::vector<JobRef>& jobs = lines_[at].jobs;
-    size_t& head = lines_[at].head;
-    const auto begin = jobs.begin() + static_cast<std::ptrdiff_t>(head);
-    const auto place =
-        std::lower_bound(begin, jobs.end(), ref, [this](JobRef a, JobRef b) { return Older(a, b); });
-    if (place == begin) MarkDirty(at);
-    if (place - begin < jobs.end() - place) {
-      std::move_backward(begin, place, place + 1);
-      ++head;
-    } else {
-      jobs.erase(place);
-    }
-    if (head > 64 && head > jobs.size() / 2) {
-      jobs.erase(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(head));
-      head = 0;
-    }
-  }
-}
-
-Place PooledScheduler::PlaceOf(uint32_t at) const {
-  const Line& line = lines_[at];
-  const PoolJob& first = jobs_[line.first()].told;
-  const double age = static_cast<double>(first.submit_s) / static_cast<double>(rules_.weights.age_unit_s);
-  const double score = shares_.Of(line.account) + line.size_score + first.boost - rules_.weights.age * age;
-  return {score, first.submit_s, first.seq, at, line.partition, line.account, line.demand};
-}
-
-double PooledScheduler::ScoreOf(JobRef ref) const {
-  const PoolJob& told = jobs_[ref].told;
-  const double size =
-      rules_.weights.size * told.need.all_gpus() / static_cast<double>(std::max<int64_t>(1, pool_gpus_));
-  const double age = static_cast<double>(told.submit_s) / static_cast<double>(rules_.weights.age_unit_s);
-  return shares_.Of(told.account) + size + told.boost - rules_.weights.age * age;
-}
-
-// Brings the order up to date: of the lines that changed, or of all of them after shares have changed.
-void PooledScheduler::Sort(Tier* tier, bool all) {
-  if (!tier->dirty.empty()) {
-    std::erase_if(tier->order, [this](const Place& place) { return line_dirty_[place.line] != 0; });
-  } else if (!all) {
-    return;
-  }
-  const auto old = static_cast<std::ptrdiff_t>(tier->order.size());
-  for (const uint32_t line : tier->dirty) {
-    line_dirty_[line] = 0;
-    if (!lines_[line].empty()) tier->order.push_back(PlaceOf(line));
-  }
-  tier->dirty.clear();
-  if (all) {
-    for (Place& place : tier->order) place = PlaceOf(place.line);
-    std::sort(tier->order.begin(), tier->order.end());
-    return;
-  }
-  std::sort(tier->order.begin() + old, tier->order.end());
-  std::inplace_merge(tier->order.begin(), tier->order.begin() + old, tier->order.end());
 }
 
 }  // namespace overcap::pooled

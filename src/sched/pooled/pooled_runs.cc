@@ -33,6 +33,18 @@ bool PooledScheduler::IsCharged(const Budget& budget, const Job& job) const {
   return job.partition == budget.partition && job.user == budget.user;
 }
 
+bool PooledScheduler::IsCharged(const Budget& budget, const LabRun& run) const {
+  const PartitionRule& partition = PartitionAt(run.partition);
+  if (budget.lab >= 0) return partition.counts && (budget.type < 0 || run.type == budget.type);
+  if (budget.account >= 0) return partition.counts && !partition.yields && run.account == budget.account;
+  return run.partition == budget.partition && run.user == budget.user;
+}
+
+// Something has changed on a node: what was remembered of it is not known any longer.
+void PooledScheduler::Touch(int node) {
+  log_.Touch(node, 1024 + 2 * uses_.size());
+}
+
 JobRef PooledScheduler::Adopt(const PoolJob& told, int partition, std::vector<GpuShare> shares,
                               int64_t started_s) {
   const JobRef ref = NewJob(told);
@@ -55,29 +67,28 @@ void PooledScheduler::TakeShares(Job* job, const std::vector<int>& found) {
   }
 }
 
-// Among those that were not told to go.
-void PooledScheduler::CountRun(const Job& job, int more) {
-  const auto partition = static_cast<size_t>(job.partition);
-  all_run_[partition] += more;
-  lab_run_[static_cast<size_t>(job.lab) * rules_.partitions.size() + partition] += more;
-}
-
 // It runs from now on, where its shares are.
 void PooledScheduler::Begin(JobRef ref, int64_t now_s) {
   Job& job = jobs_[ref];
   job.state = State::kRunning;
   job.started_s = job.checkpoint_s = now_s;
   ++running_;
-  std::vector<JobRef>& runs = lab_runs_[static_cast<size_t>(job.lab)];
+  std::vector<LabRun>& runs = lab_runs_[static_cast<size_t>(job.lab)];
   job.at_in_lab = static_cast<uint32_t>(runs.size());
-  runs.push_back(ref);
+  const Need& need = job.told.need;
+  runs.push_back({ref, job.partition, job.told.account, job.user,
+                  job.shares.empty() ? -1 : nodes_[job.shares.front().node].type, need.all_gpus(),
+                  need.all_cpus(), false, now_s + LimitIn(PartitionAt(job.partition), job.told.limit_s)});
   const size_t partitions = rules_.partitions.size();
   for (const GpuShare& share : job.shares) {
+    Touch(share.node);
     uses_[static_cast<size_t>(share.node)].runs.push_back(ref);
     run_gpus_[static_cast<size_t>(share.node) * partitions + static_cast<size_t>(job.partition)] +=
         job.told.need.gpus;
   }
-  CountRun(job, 1);
+  ++all_run_[static_cast<size_t>(job.partition)];
+  int& of_lab = lab_counts_[static_cast<size_t>(job.lab) * partitions + static_cast<size_t>(job.partition)];
+  if (++of_lab == 1 && (preempted_ & Bit(job.partition)) != 0) ++stuck_round_;  // there may be victims now
   Charge(job, 1, &Budget::running);
   shares_.Change(job.told.account, ShareOf(job.told.need) * PartitionAt(job.partition).charge, now_s);
 }
@@ -92,13 +103,17 @@ void PooledScheduler::Leave(JobRef ref, int64_t now_s) {
   Charge(job, -1, &Budget::running);
   if (told_to_go) Charge(job, -1, &Budget::leaving);
   shares_.Change(job.told.account, -ShareOf(need) * PartitionAt(job.partition).charge, now_s);
-  std::vector<JobRef>& runs = lab_runs_[static_cast<size_t>(job.lab)];
+  std::vector<LabRun>& runs = lab_runs_[static_cast<size_t>(job.lab)];
   runs[job.at_in_lab] = runs.back();
-  jobs_[runs.back()].at_in_lab = job.at_in_lab;
+  jobs_[runs.back().job].at_in_lab = job.at_in_lab;
   runs.pop_back();
-  if (!told_to_go) CountRun(job, -1);
   const size_t partitions = rules_.partitions.size();
+  if (!told_to_go) {
+    --all_run_[static_cast<size_t>(job.partition)];
+    --lab_counts_[static_cast<size_t>(job.lab) * partitions + static_cast<size_t>(job.partition)];
+  }
   for (const GpuShare& share : job.shares) {
+    Touch(share.node);
     NodeUse& use = uses_[static_cast<size_t>(share.node)];
     std::erase(use.runs, ref);
     if (told_to_go) {
@@ -147,6 +162,7 @@ void PooledScheduler::DropClaim(JobRef ref) {
     const auto open = std::find_if(owed.begin(), owed.end(), [&](const Owed& one) { return one.job == ref; });
     const Owed missing = open == owed.end() ? Owed{} : *open;
     if (open != owed.end()) owed.erase(open);
+    Touch(share.node);
     nodes_.Give(share.node, share.gpus, need.cpus - missing.cpus, need.mem_mb - missing.mem);
     if (!owed.empty()) FeedClaims(share.node);
   }
@@ -181,6 +197,7 @@ void PooledScheduler::StartReady(int64_t now_s) {
 
 void PooledScheduler::SetNodeUp(int node, bool up) {
   nodes_.SetUp(node, up);
+  Touch(node);
   ++version_;
   if (up) return;
   std::vector<JobRef> claims;

@@ -16,7 +16,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -24,6 +23,8 @@
 
 #include "sched/pooled/budget.h"
 #include "sched/pooled/fair_share.h"
+#include "sched/pooled/flat_index.h"
+#include "sched/pooled/node_memory.h"
 #include "sched/pooled/node_table.h"
 #include "sched/pooled/pool_job.h"
 #include "sched/pooled/rules.h"
@@ -69,6 +70,9 @@ class PooledScheduler {
   // never.
   int64_t NextWakeS() const { return wake_s_; }
 
+  // Drops all that is remembered between passes to spare work. Decisions are the same without it: tests look.
+  void Forget();
+
   // ---- to look at, for those who explain and those who check
   enum class State : uint8_t { kGone, kQueued, kClaiming, kRunning, kLeaving };
   struct Job {
@@ -81,7 +85,6 @@ class PooledScheduler {
     uint32_t at_in_lab = 0;                   // position in the lab's list of runs
     int owed_nodes = 0;                       // of its claim
     uint64_t held_in = 0;                     // the round in which something was kept for it
-    uint32_t line = ~uint32_t{0};             // where it waits, of a job with one partition
   };
   // Nodes that are kept for a job that waits.
   struct Hold {
@@ -91,8 +94,10 @@ class PooledScheduler {
     struct Part {
       int node = 0, spare_gpus = 0, spare_cpus = 0;
       int64_t spare_mem = 0;
+      bool operator==(const Part&) const = default;
     };
     std::vector<Part> parts;
+    bool operator==(const Hold&) const = default;
   };
   const Rules& rules() const { return rules_; }
   const std::vector<Job>& jobs() const { return jobs_; }
@@ -118,9 +123,7 @@ class PooledScheduler {
     struct InPartition {
       uint64_t blocked = ~uint64_t{0};  // the version in which it was found not to fit anywhere
       uint64_t no_victims = 0;          // the pass in which none were found
-      uint64_t kept_in = 0;      // the pass in which all that would do was found to be kept for others,
-      int64_t kept_limit_s = 0;  // for runs of this limit or more
-      uint64_t types = 0;        // on which it fits when they are empty; nodes without GPUs: the last bit
+      uint64_t types = 0;  // on which it fits when they are empty; nodes without GPUs: the last bit
     };
     std::vector<InPartition> in;
   };
@@ -130,6 +133,19 @@ class PooledScheduler {
     int gpus = 0, cpus = 0;
     int64_t mem = 0;
     bool whole() const { return gpus == 0 && cpus == 0 && mem == 0; }
+  };
+  // A run of a lab, to be looked at without its job.
+  struct LabRun {
+    JobRef job = 0;
+    int partition = 0, account = 0, user = 0, type = 0;
+    int gpus = 0, cpus = 0;  // on all nodes
+    bool leaving = false;
+    int64_t end_s = 0;  // by its limit
+  };
+  struct NodeEnd {
+    int64_t end_s = 0, next_s = 0;  // when it ends, and when that is to be looked at again
+    bool moves = false;             // it ends some seconds from now
+    JobRef run = 0;
   };
   struct NodeUse {
     std::vector<JobRef> runs;
@@ -147,21 +163,29 @@ class PooledScheduler {
   // pooled_queue.cc
   uint32_t NewBudget(int limit, Unit unit);
   int DemandOf(const Need& need);
-  uint32_t LineOf(int partition, Job* of);
   uint64_t Allowed(const PoolJob& job, int demand, Refusal* why) const;
   uint64_t TypesThatFit(const Need& need, int partition) const;
-  void TakeOutOfLines(JobRef ref);
   JobRef NewJob(const PoolJob& job);
+
+  // pooled_lines.cc
+  uint32_t CheckKindOf(int lab, int partition);
+  uint32_t KindOf(int partition, const Job& job);
+  uint32_t LineOf(int partition, const Job& job);
+  void TakeOutOfLines(JobRef ref);
   void PutInLines(JobRef ref);
   void MarkDirty(uint32_t line);
+  int64_t OwnPoints(const PoolJob& told) const;
   Place PlaceOf(uint32_t line) const;
+  void MoveInOrder(Tier* tier, uint32_t line);
   void Sort(Tier* tier, bool all);
+  void SortAll(std::vector<Place>* order);
   bool Older(JobRef a, JobRef b) const;
 
   // pooled_runs.cc
   void Charge(const Job& job, int sign, int Budget::*part);
   bool IsCharged(const Budget& budget, const Job& job) const;
-  void CountRun(const Job& job, int more);
+  bool IsCharged(const Budget& budget, const LabRun& run) const;
+  void Touch(int node);
   void Begin(JobRef ref, int64_t now_s);
   void TakeShares(Job* job, const std::vector<int>& found);
   void Leave(JobRef ref, int64_t now_s);
@@ -174,20 +198,18 @@ class PooledScheduler {
   void Walk(Tier* tier, int64_t now_s);
   Verdict TryHead(uint32_t line, JobRef ref, int64_t now_s);
   bool AnyRuns(uint64_t partitions) const;
-  bool AnyRunsOf(int lab, uint64_t partitions) const;
-  bool IsStuck(const Place& place, int64_t now_s) const;
-  static bool IsLater(const Line& line, const Budget& budget, int64_t now_s);
-  bool IsKept(const Place& place, const Demand::InPartition& known) const;
+  bool AnyRunsInLab(int lab, uint64_t partitions) const;
+  bool IsStuck(const LineKind& kind) const;
+  void NoteStuck(const Place& place);
   bool NothingLeft(const Tier& tier) const;
   bool WithinBudgets(const Line& line, JobRef ref, const Need& need);
   bool MayOvertake(const Line& line, JobRef ref, const Need& need, int64_t now_s);
   void SpendSpare(const Line& line, const Need& need, int64_t now_s);
-  void HoldBudget(Budget* budget, JobRef ref, int64_t not_before_s);
+  void HoldBudget(Budget* budget, JobRef ref, int partition, int64_t not_before_s);
   void LearnBudget(Budget* budget, int64_t now_s);
   Budget* TypeBudget(const Job& job, int partition, int type);  // nullptr: there is no cap of that type
   bool NodeTakes(int node, int partition, int64_t limit_s, int64_t now_s) const;
   bool FindPlace(const Line& line, const Job& job, bool with_holds, int64_t now_s);  // in found_
-  bool FindBesideHolds(const Line& line, const Job& job, int64_t now_s, Demand::InPartition* known);
   bool FindOnType(const Line& line, const Job& job, int type, bool with_holds, int64_t now_s);
   void Start(JobRef ref, uint32_t line, int64_t now_s);
 
@@ -196,7 +218,14 @@ class PooledScheduler {
   void MakeHolds(int64_t now_s);
   void MakeHold(JobRef ref, int partition, int64_t now_s);
   int64_t EndFor(const Job& viewer, int partition, const Job& run, int64_t now_s) const;
-  int64_t FreeAt(const Job& job, int partition, int node, int64_t now_s, int64_t before_s);
+  struct EndChange {
+    bool moves = false;
+    int64_t next_s = kForever;
+  };
+  EndChange EndChangeOf(const Job& viewer, int partition, const Job& run, int64_t now_s) const;
+  uint64_t MemoryKey(int demand, int partition, int lab, int type) const;
+  FreeMemory::Entry FreeAt(const Job& job, int partition, int node, int64_t now_s);
+  FreeMemory& FreeTimes(const Job& job, int partition, int type);
   bool GoneBefore(const Hold& hold, int partition, int lab, int64_t limit_s, int64_t now_s) const;
   bool HoldAllows(int node, const Need& need, int partition, int lab, int64_t limit_s, int64_t now_s) const;
   void SpendHold(int node, const Need& need, int partition, int lab, int64_t limit_s, int64_t now_s);
@@ -212,6 +241,8 @@ class PooledScheduler {
   Amounts MissingOn(int node, const Need& need, const std::vector<JobRef>& gone) const;
   void PrunePlan(const Line& line, const Job& job, int64_t now_s, Plan* plan) const;
   bool Suffices(const Line& line, const Job& job, const Plan& plan) const;
+  VictimMemory& VictimNodes(const Line& line, const Job& job, int type, int64_t now_s);
+  std::optional<int64_t> NoneBefore(int node, const Line& line, const Job& job, int64_t now_s) const;
   bool IsCandidate(const Job& victim, int partition, int lab, int64_t now_s);
   Candidate CandidateOf(JobRef ref, int64_t now_s) const;
   void TellToGo(Job* victim);
@@ -227,14 +258,16 @@ class PooledScheduler {
   std::vector<NodeUse> uses_;     // by node
   std::vector<int> run_gpus_;     // by node and partition: of jobs that run and were not told to go
   std::vector<int64_t> all_run_;  // the same by partition, counted in jobs
-  std::vector<int> lab_run_;      // the same by lab and partition, counted in jobs
   std::vector<Job> jobs_;
   std::vector<JobRef> free_refs_;
   std::vector<Demand> demands_;
-  std::map<std::tuple<int, int, int, int64_t, uint64_t>, int> demand_index_;
+  FlatIndex demand_index_;
   std::vector<Line> lines_;
-  std::map<std::tuple<int, int, int, int64_t, double>, uint32_t> line_index_;
-  std::vector<char> line_dirty_;
+  FlatIndex line_index_;
+  std::vector<LineKind> kinds_;
+  std::vector<Stuck> stuck_;  // by kind
+  FlatIndex kind_index_;
+  uint32_t stuck_round_ = 0;
   std::vector<Tier> tiers_;
   std::vector<size_t> tier_of_;  // by partition
   std::vector<Budget> budgets_;
@@ -246,24 +279,35 @@ class PooledScheduler {
     uint64_t partitions = 0;
   };
   std::vector<Account> accounts_;
-  std::vector<std::vector<Check>> checks_;          // by account and partition
+  std::vector<std::vector<Check>> checks_;  // by account and partition
+  std::vector<uint32_t> check_kinds_;  // by account and partition: the first of checks_ that holds the same
+  std::vector<uint32_t> lab_check_kinds_;  // by lab and partition: that of the lab's own budgets only
   std::vector<std::vector<uint32_t>> user_limits_;  // by partition and user: its first budget
-  std::vector<std::vector<JobRef>> lab_runs_;
+  std::vector<std::vector<int>> user_labs_;
+  std::vector<std::vector<LabRun>> lab_runs_;
+  std::vector<int> lab_counts_;  // by lab and partition: of jobs that run and were not told to go
+  NodeLog log_;
+  Memories<VictimMemory> victim_nodes_;
+  Memories<FreeMemory> free_times_;
   std::vector<JobRef> ready_;  // claims that are whole
   std::vector<std::pair<JobRef, int>> wanted_holds_;
   std::vector<Hold> holds_;
   uint64_t hold_partitions_ = 0;  // that have one in this pass
   uint64_t counting_ = 0;         // partitions that count against caps
-  uint64_t yield_in_lab_ = 0;     // partitions whose jobs give way to labmates
+  uint64_t preempted_ = 0;        // partitions whose jobs may be told to go
   std::vector<Action> actions_;
   std::vector<Place> again_;                   // lines whose next job is to be looked at in this pass: a heap
   std::vector<int64_t> openings_;              // when closed nodes open, ascending
   std::vector<int> found_;                     // the nodes that FindPlace() has found
   std::vector<std::pair<int64_t, int>> ends_;  // scratch: when runs end, and what
+  std::vector<NodeEnd> node_ends_;             // scratch of FreeAt()
+  std::vector<uint64_t> looked_at_;            // scratch: positions of nodes, as bits
   int64_t opened_s_ = -kForever;               // the last pass, as far as openings are concerned
   size_t queued_ = 0, running_ = 0, claiming_ = 0;
   uint64_t pass_ = 0, version_ = 0;  // pass_: rounds of passes
-  bool once_more_ = false;           // somebody for whom something was kept has started elsewhere
+  bool sort_all_ = false;
+  bool unsure_ = false;     // why the last one is stuck may be otherwise for the next one of its kind
+  bool once_more_ = false;  // somebody for whom something was kept has started elsewhere
   int64_t wake_s_ = kForever;
   int64_t pool_gpus_ = 0;
   bool cpu_jobs_ = false;    // there are, or were, jobs without GPUs

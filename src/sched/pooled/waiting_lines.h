@@ -17,24 +17,20 @@ namespace overcap::pooled {
 // it.
 int64_t RoundedLimit(int64_t limit_s);
 
-struct Line {
-  int partition = 0, account = 0, demand = 0;
-  int64_t limit_s = 0;  // rounded
-  double size_score = 0;
-  std::vector<JobRef> jobs;  // oldest first, from `head` on
-  size_t head = 0;
-  bool empty() const { return head == jobs.size(); }
-  JobRef first() const { return jobs[head]; }
-};
+// Scores are whole numbers, a thousand millionth of a point each: their order is the same however they are
+// added up.
+constexpr double kPoint = 1e9;
+int64_t PointsOf(double score);
 
 // A place in the order of a tier: higher scores first, then who was submitted first.
 struct Place {
-  double score = 0;
+  int64_t score = 0;  // with the fair share of the account
+  int64_t own = 0;    // without it
   int64_t submit_s = 0;
   uint64_t seq = 0;
-  uint32_t line = 0;
-  int partition = 0, account = 0, demand = 0;  // those of the line, to be looked at without it
-  bool operator<(const Place& other) const {   // goes before
+  uint32_t line = 0, kind = 0, limit = 0;  // those of the line, to be looked at without it
+  int account = 0;
+  bool operator<(const Place& other) const {  // goes before
     if (score != other.score) return score > other.score;
     if (submit_s != other.submit_s) return submit_s < other.submit_s;
     if (seq != other.seq) return seq < other.seq;
@@ -42,11 +38,41 @@ struct Place {
   }
 };
 
+struct Line {
+  int partition = 0, account = 0, demand = 0;
+  uint32_t kind = 0;
+  int64_t limit_s = 0;  // rounded
+  double boost = 0;
+  std::vector<JobRef> jobs;  // oldest first, from `head` on
+  size_t head = 0;
+  Place placed;  // where it stands in the order of its tier, if it does
+  bool in_order = false, dirty = false;
+  bool empty() const { return head == jobs.size(); }
+  JobRef first() const { return jobs[head]; }
+};
+
+// Lines of one partition, demand and lab that the same budgets hold. In a round of a pass: if one of a kind
+// is stuck so is every other of it whose limit is not shorter.
+struct LineKind {
+  int partition = 0, demand = 0, lab = 0;
+  uint32_t checks = 0;     // position in PooledScheduler::checks_
+  uint64_t unlike_in = 0;  // the round in which not all of them are alike: something is kept for one
+};
+
+// What the walk looks at first, apart from the rest: most of a long queue is passed by without another look.
+struct Mark {
+  uint32_t kind = 0, limit = 0;
+};
+struct Stuck {
+  uint32_t round = 0, from_limit = 0;
+};
+
 // Partitions of one priority.
 struct Tier {
   int priority = 0;
   uint64_t partitions = 0;
   std::vector<Place> order;     // lines with jobs, sorted, but for those that are dirty
+  std::vector<Mark> marks;      // of the same
   std::vector<uint32_t> dirty;  // lines whose first job is not what `order` says
 };
 

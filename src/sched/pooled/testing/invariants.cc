@@ -2,6 +2,7 @@
 #include "sched/pooled/testing/invariants.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
