@@ -30,10 +30,10 @@ def write_policy(path, labs, nodes, caps, more=""):
     path.write_text("\n".join(lines) + "\n" + more)
 
 
-def write_jobs(path, count, gpus, seed=1):
-    """Jobs of 13 labs with 20 users each that ask for about nine tenths of the pool, in bursts."""
+def write_jobs(path, count, gpus, asked=0.9, seed=1):
+    """Jobs of 13 labs with 20 users each that ask for `asked` of the pool, in bursts; above 1 the queue grows and grows."""
     chance = random.Random(seed)
-    now, rate = 0.0, gpus * 0.9 / (1.9 * 3600)  # jobs a second
+    now, rate = 0.0, gpus * asked * 1.25 / (2.2 * 3600)  # jobs a second, of 2.2 GPUs; half of them slowly, half in a burst
     with open(path, "w") as file:
         file.write("submit,run,gpus,lab,user\n")
         for number in range(count):
@@ -61,14 +61,19 @@ def philly(setting):
 
 def growth(setting):
     counts = setting.size((10_000, 100_000, 1_000_000), (1000, 10_000))
+    found, details = [], []
     with tempfile.TemporaryDirectory(prefix="ocb-") as place:
-        policy, found = pathlib.Path(place) / "policy.yaml", []
+        policy = pathlib.Path(place) / "policy.yaml"
         write_policy(policy, [f"lab{i}" for i in range(LABS)], 130, [80] * LABS)
-        for count in counts:
-            jobs = pathlib.Path(place) / f"{count}.csv"
-            write_jobs(jobs, count, 1040)
-            found.append((count, *simulate(setting, policy, "--trace", jobs)))
-    detail = "; ".join(f"{count:,} jobs {taken:.2f} s, {taken / count * 1e6:.1f} µs a job" for count, taken, _ in found)
+        for asked, most in ((1.5, counts[-2]), (0.9, counts[-1])):
+            found = []
+            for count in (count for count in counts if count <= most):
+                jobs = pathlib.Path(place) / f"{count}.csv"
+                write_jobs(jobs, count, 1040, asked)
+                found.append((count, *simulate(setting, policy, "--trace", jobs)))
+            details.append(f"jobs that ask for {asked} of the pool: " + "; ".join(
+                f"{count:,} in {taken:.2f} s, {taken / count * 1e6:.1f} µs each" for count, taken, _ in found))
+    detail = "; ".join(reversed(details))
     yield Row(f"memory of `policy simulate` with {counts[-1]:,} jobs", found[-1][2], "MB", 1000, 300, detail=detail)
 
 

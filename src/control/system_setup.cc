@@ -41,6 +41,7 @@ std::string SystemFlags(const SystemWords& words) {
   std::string flags;
   if (words.root != kUsualRoot) flags += StrCat(" --root ", ShellQuote(words.root));
   if (words.socket != kUsualSocket) flags += StrCat(" --socket ", ShellQuote(words.socket));
+  if (words.stall_seconds != kUsualStallSeconds) flags += StrCat(" --stall ", words.stall_seconds);
   if (!words.policy_file.empty()) flags += StrCat(" --policy ", ShellQuote(words.policy_file));
   return flags;
 }

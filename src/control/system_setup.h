@@ -10,9 +10,12 @@
 
 namespace overcap {
 
+constexpr int kUsualStallSeconds = 60;
+
 // As flags say it; "": not said.
 struct SystemWords {
   std::string root, socket, policy_file;
+  int stall_seconds = kUsualStallSeconds;  // a connection in the middle of something is closed after so long
 };
 
 // With what is usual where nothing was said. kUsage for a path that is not absolute.

@@ -27,7 +27,7 @@ CallerBounds ManyCallers::Bounds() const {
           .request_bytes = 4 << 20,
           .unread_bytes = 64 << 20,
           .requests_per_turn = 16,
-          .stall_us = 60'000'000};
+          .stall_us = int64_t{1'000'000} * stall_seconds_};
 }
 
 const std::string& ManyCallers::NameOf(uid_t uid) {

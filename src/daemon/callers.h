@@ -41,7 +41,8 @@ class OneCaller : public Callers {
 // The engine of the machine serves everybody, each as the kernel says who it is.
 class ManyCallers : public Callers {
  public:
-  ManyCallers(UserAreaFiles& areas, const Clock& clock) : areas_(areas), clock_(clock) {}
+  ManyCallers(UserAreaFiles& areas, const Clock& clock, int stall_seconds)
+      : areas_(areas), clock_(clock), stall_seconds_(stall_seconds) {}
   Result<Asker> Identify(const Fd& connection) override;
   CallerBounds Bounds() const override;
 
@@ -54,6 +55,7 @@ class ManyCallers : public Callers {
 
   UserAreaFiles& areas_;
   const Clock& clock_;
+  const int stall_seconds_;
   std::map<uid_t, Name> names_;  // looking one up may take a while
 };
 

@@ -184,7 +184,7 @@ Result<int> RunDaemon(const DaemonOptions& options) {
     return Serve(options, files, one);
   }
   PosixClock clock;
-  ManyCallers many(areas, clock);
+  ManyCallers many(areas, clock, options.stall_seconds);
   return Serve(options, areas, many);
 }
 

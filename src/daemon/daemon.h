@@ -20,6 +20,7 @@ struct DaemonOptions {
   int grace_seconds = 10;        // between TERM and KILL, for the agents
   bool system = false;      // of the machine, for all its users (docs/formats/system-engine.md); needs root
   std::string socket = {};  // "": daemon.sock in the root
+  int stall_seconds = 60;   // of the machine's: a user's connection that does not move for so long is closed
 };
 
 // Serves until it is stopped. A second engine on the same root ends at once with status 0.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMaxConnections = 4096;
 constexpr int64_t kAcceptPauseUs = 100'000;
-constexpr int64_t kStallLookUs = 5'000'000;
+constexpr int64_t kStallLooks = 12;  // within the time after which a connection is closed
 
 // Half of what the process may open: the rest is for agents and files.
 size_t ConnectionLimit() {
@@ -221,7 +221,7 @@ void Server::CloseStalled() {
   if (bounds_.stall_us == 0) return;
   const int64_t now = clock_.MonotonicUs();
   if (now < look_for_stalled_us_) return;
-  look_for_stalled_us_ = now + kStallLookUs;
+  look_for_stalled_us_ = now + bounds_.stall_us / kStallLooks;
   std::vector<int> stalled;
   for (const auto& [fd, connection] : connections_) {
     const bool busy =

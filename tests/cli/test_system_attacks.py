@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import select
 import signal
 import socket
 import struct
@@ -300,6 +301,35 @@ class Exhaustion(SystemRig):
         self.assertEqual(self.as_user("bob", act), 500)
         self.assertEqual(self.job(victim)["state"], "running")
         self.assertIsNone(self.engine.poll())
+
+
+class Stalled(SystemRig):
+    flags = ("--stall", "1")
+
+    def test_a_connection_in_the_middle_of_something_that_does_not_move_is_closed_and_an_idle_one_is_not(self):
+        def act():
+            idle, half, unread = (Connection(self.socket) for _ in range(3))
+            idle.ask({"op": "status"})
+            half.socket.sendall(struct.pack("<I", 1000) + b"{")
+            unread.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            unread.socket.settimeout(0.5)
+            try:  # until neither side takes more
+                while True:
+                    unread.send({"op": "list", "all": True})
+            except OSError:
+                pass
+            closed = half.socket.recv(1) == b""
+            gone = select.poll()
+            gone.register(unread.socket, select.POLLRDHUP)
+            ended = bool(gone.poll(30000))
+            return [closed, ended, "ok" in idle.ask({"op": "status"})]
+
+        self.assertEqual(self.as_user("bob", act), [True, True, True])
+
+    def test_the_time_is_said_in_the_unit(self):
+        unit = self.ok("daemon", "--system", "--print-unit", "--stall", "7").out
+        self.assertIn("daemon --system --stall 7\n", unit)
+        self.refused("daemon", "--stall", "7", status=2, says="--system")
 
 
 if __name__ == "__main__":

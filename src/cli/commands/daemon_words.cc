@@ -6,12 +6,13 @@
 namespace overcap::cli {
 
 Result<SystemWords> SystemWordsOf(const Args& args) {
-  for (const std::string_view flag : {"--socket", "--print-unit"}) {
+  for (const std::string_view flag : {"--socket", "--stall", "--print-unit"}) {
     if (args.Has(flag) && !args.Has("--system"))
       return Fail(ErrorCode::kUsage, StrCat("flag '", flag, "' needs --system"));
   }
+  OC_TRY(stall, args.GetInt("--stall", kUsualStallSeconds, 1, 86400));
   return CompleteSystemWords({std::string(args.Get("--root")), std::string(args.Get("--socket")),
-                              std::string(args.Get("--policy"))});
+                              std::string(args.Get("--policy")), static_cast<int>(stall)});
 }
 
 }  // namespace overcap::cli

@@ -16,6 +16,7 @@ constexpr Flag kDaemonFlags[] = {
     {"--idle-exit", "", "SECONDS", "end after so long without jobs and clients; 0: never"},
     {"--system", "", "", "serve all users of this machine; needs root"},
     {"--socket", "", "FILE", "with --system: where it listens"},
+    {"--stall", "", "SECONDS", "with --system: close a connection that does not move for so long; 60"},
     {"--policy", "", "FILE", "how labs share this machine (docs/formats/policy.md)"},
     {"--print-unit", "", "", "with --system: print a unit for systemd and end"}};
 

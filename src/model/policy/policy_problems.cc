@@ -13,6 +13,9 @@ namespace overcap {
 namespace {
 
 constexpr size_t kMaxLabsOfUser = 32;
+// What the scheduler can hold (sched/pooled/rules.h): one bit each of 64.
+constexpr size_t kMaxPartitions = 64, kMaxGpuTypes = 63;
+constexpr int kMaxGpusOfNode = 64;  // of one type
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
@@ -37,6 +40,7 @@ class Checker {
 
  private:
   void Nodes();
+  void Bounds();
   void Labs();
   void Caps(const PolicyLab& lab);
   void CapsTogether();
@@ -84,6 +88,27 @@ void Checker::Nodes() {
                                place->second));
       break;  // one of a list is enough
     }
+  }
+  Bounds();
+}
+
+void Checker::Bounds() {
+  std::unordered_set<std::string> types;
+  for (const PolicyNodes& nodes : policy_.nodes) {
+    for (const TypedGpus& kind : nodes.gpus) {
+      if (types.insert(kind.type).second && types.size() == kMaxGpuTypes + 1)
+        Error(nodes.line, StrCat("GPU type '", kind.type, "' of nodes '", nodes.hosts, "' is the ",
+                                 types.size(), "th: a policy can have ", kMaxGpuTypes));
+      if (kind.count > kMaxGpusOfNode)
+        Error(nodes.line, StrCat("nodes '", nodes.hosts, "' have ", kind.count, " ", kind.type,
+                                 " each: a node can have ", kMaxGpusOfNode, " of one type"));
+    }
+  }
+  if (policy_.partitions.size() > kMaxPartitions) {
+    const PolicyPartition& first = policy_.partitions[kMaxPartitions];
+    Error(first.line,
+          StrCat("partition '", first.name, "' is the ", kMaxPartitions + 1, "th: a policy can have ",
+                 kMaxPartitions, ", with those that are there by default"));
   }
 }
 

@@ -39,6 +39,21 @@ TEST(PolicyProblems, ACapLargerThanTheClusterIsNamed) {
             "5: lab 'x' has a cap of 1000 CPUs, the cluster has 160\n");
 }
 
+TEST(PolicyProblems, WhatTheSchedulerCannotHoldIsNamed) {
+  std::string nodes = "nodes:\n", partitions;
+  for (int i = 0; i < 64; ++i) {
+    nodes += "  n" + std::to_string(i) + ": t" + std::to_string(i) + ":1\n";
+    partitions += "  p" + std::to_string(i) + ": {}\n";
+  }
+  const std::string labs = "labs: {x: 1 ann}\n";
+  EXPECT_EQ(Problems(nodes + labs), "65: GPU type 't63' of nodes 'n63' is the 64th: a policy can have 63\n");
+  EXPECT_EQ(Problems("nodes: {a: a40:64}\n" + labs), "");
+  EXPECT_EQ(Problems("nodes:\n  a: a40:64\n  b: a40:65\n" + labs),
+            "3: nodes 'b' have 65 a40 each: a node can have 64 of one type\n");
+  EXPECT_EQ(Problems("nodes: {a: a40:8}\n" + labs + "partitions:\n" + partitions),
+            "63: partition 'p59' is the 65th: a policy can have 64, with those that are there by default\n");
+}
+
 TEST(PolicyProblems, CapsTogetherMayBeLargerOnlyWhenThatIsSaid) {
   EXPECT_EQ(WithLabs("  x: 12 ann\n  y: 12 bob\n"),
             "5: the labs have caps of 24 GPUs together, the cluster has 20\n");

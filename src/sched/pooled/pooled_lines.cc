@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sched/pooled/place_order.h"
 #include "sched/pooled/pooled_scheduler.h"
 
 namespace overcap::pooled {
@@ -240,7 +241,7 @@ void PooledScheduler::SortAll(std::vector<Place>* order) {
   std::vector<int64_t> shares;
   for (size_t i = 0; i < accounts_.size(); ++i) shares.push_back(PointsOf(shares_.Of(static_cast<int>(i))));
   for (Place& place : *order) place.score = shares[static_cast<size_t>(place.account)] + place.own;
-  std::sort(order->begin(), order->end());
+  SortPlaces(order);
 }
 
 }  // namespace overcap::pooled

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accounts, and jobs that wait.
 #include <algorithm>
-#include <cmath>
+#include <map>
+#include <tuple>
 
 #include "sched/pooled/pooled_scheduler.h"
 
@@ -47,6 +48,19 @@ PooledScheduler::PooledScheduler(Rules rules)
     for (const ClosedTime& time : node.closed) openings_.push_back(time.until_s);
   }
   std::sort(openings_.begin(), openings_.end());
+  ShapeNodes();
+}
+
+// Nodes that are alike, counted: what fits on them when they are empty is found without looking at each.
+void PooledScheduler::ShapeNodes() {
+  std::map<std::tuple<int, int, int, int64_t, uint64_t>, int> counts;
+  for (int node = 0; node < nodes_.size(); ++node) {
+    const NodeTable::Node& one = nodes_[node];
+    ++counts[{one.type, one.gpus, one.cpus, one.mem, rules_.nodes[static_cast<size_t>(node)].partitions}];
+  }
+  for (const auto& [key, count] : counts)
+    shapes_.push_back(
+        {std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), std::get<4>(key), count});
 }
 
 uint32_t PooledScheduler::NewBudget(int limit, Unit unit) {
@@ -102,10 +116,10 @@ uint64_t PooledScheduler::TypesThatFit(const Need& need, int partition) const {
   for (int type = 0; type <= nodes_.types(); ++type) {
     if (need.gpus > 0 && (type == nodes_.types() || (need.types & Bit(type)) == 0)) continue;
     int fitting = 0;
-    for (const int node : nodes_.OfType(type)) {
-      const NodeTable::Node& one = nodes_[node];
-      fitting += one.gpus >= need.gpus && one.cpus >= need.cpus && one.mem >= need.mem_mb &&
-                 (rules_.nodes[static_cast<size_t>(node)].partitions & Bit(partition)) != 0;
+    for (const NodeShape& shape : shapes_) {
+      if (shape.type == type && shape.gpus >= need.gpus && shape.cpus >= need.cpus &&
+          shape.mem >= need.mem_mb && (shape.partitions & Bit(partition)) != 0)
+        fitting += shape.count;
     }
     if (fitting >= need.nodes) types |= Bit(type);
   }

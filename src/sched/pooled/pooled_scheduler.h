@@ -142,6 +142,12 @@ class PooledScheduler {
     bool leaving = false;
     int64_t end_s = 0;  // by its limit
   };
+  struct NodeShape {
+    int type = 0, gpus = 0, cpus = 0;
+    int64_t mem = 0;
+    uint64_t partitions = 0;
+    int count = 0;
+  };
   struct NodeEnd {
     int64_t end_s = 0, next_s = 0;  // when it ends, and when that is to be looked at again
     bool moves = false;             // it ends some seconds from now
@@ -161,6 +167,7 @@ class PooledScheduler {
   };
 
   // pooled_queue.cc
+  void ShapeNodes();
   uint32_t NewBudget(int limit, Unit unit);
   int DemandOf(const Need& need);
   uint64_t Allowed(const PoolJob& job, int demand, Refusal* why) const;
@@ -255,6 +262,7 @@ class PooledScheduler {
   Rules rules_;
   NodeTable nodes_;
   FairShare shares_;
+  std::vector<NodeShape> shapes_;
   std::vector<NodeUse> uses_;     // by node
   std::vector<int> run_gpus_;     // by node and partition: of jobs that run and were not told to go
   std::vector<int64_t> all_run_;  // the same by partition, counted in jobs

@@ -12,7 +12,8 @@ namespace overcap::pooled {
 constexpr int64_t kForever = std::numeric_limits<int64_t>::max() / 4;
 constexpr int kNoLimit = std::numeric_limits<int>::max() / 4;
 constexpr int kMostGpusPerNode = 64;
-constexpr size_t kMostPartitions = 64, kMostTypes = 64;
+constexpr size_t kMostPartitions = 64;
+constexpr size_t kMostTypes = 63;  // the last bit stands for nodes without GPUs
 
 // Bit `position` alone.
 constexpr uint64_t Bit(int position) {

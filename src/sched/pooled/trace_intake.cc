@@ -18,6 +18,11 @@ uint64_t Mixed(uint64_t seed, uint64_t value) {
   return x ^ (x >> 31);
 }
 
+std::string TypeMissing(const std::string& type) {
+  return type.empty() ? "asks for GPUs, and the policy has no node with any"
+                      : StrCat("no GPUs of type ", Quoted(type));
+}
+
 }  // namespace
 
 TraceIntake::TraceIntake(const Policy& policy, const Trace& trace, const ReplayOptions& options,
@@ -126,8 +131,7 @@ std::optional<PoolJob> TraceIntake::JobOf(size_t at) {
     return skip(name.empty() ? "names no lab" : StrCat("lab ", Quoted(name), " is not in the policy"));
   }
   const uint64_t types = types_[static_cast<size_t>(job.type)];
-  if (types == 0)
-    return skip(StrCat("no GPUs of type ", Quoted(trace_.types.all()[static_cast<size_t>(job.type)])));
+  if (types == 0) return skip(TypeMissing(trace_.types.all()[static_cast<size_t>(job.type)]));
   PoolJob made;
   made.key = made.seq = at;
   made.account = AccountAt(lab, job.user);

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labs share a machine through the engine of all its users: what alice's lab leaves idle bob may borrow, and he loses not a
+step when she comes back."""
+import json
+import shutil
+import time
+
+from overcap_rig import PYTHON, REPOSITORY, main, shell
+from system_rig import SystemRig
+
+# Counts steps until facts/finish is there, and saves when it is told to stop.
+RESUME = """
+from overcap import checkpoint
+import os, time
+state = checkpoint.load({"step": 0})
+print(f"uid {os.getuid()} attempt {os.environ['OVERCAP_ATTEMPT']} begins at step {state['step']}", flush=True)
+while not os.path.exists(os.path.join(os.environ["FACTS"], "finish")):
+    time.sleep(0.01)
+    state["step"] += 1
+    if checkpoint.should_stop():
+        checkpoint.save(state)
+        print(f"saved step {state['step']}", flush=True)
+        checkpoint.exit()
+print(f"done at step {state['step']}", flush=True)
+"""
+
+
+class Sharing(SystemRig):
+    policy = """nodes:
+  here: {{gpus: a40:4, cpus: 8}}
+labs:
+  vision: 2 {alice}
+  language: 2 {bob}
+partitions:
+  short: {{max_time: 1h}}
+  overcap: {{grace: 30s, quantum: 0}}
+"""
+
+    def said(self, who, job, attempt=1):
+        path = self.area(who) / "jobs" / job / f"attempt-{attempt}" / "rank-0.log"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def test_an_overcap_job_gives_way_to_another_labs_user_and_goes_on_at_its_step(self):
+        shutil.copytree(REPOSITORY / "python", self.root / "python", ignore=shutil.ignore_patterns("__pycache__"))
+        self.be("bob")
+        self.env.update(PYTHONPATH=str(self.root / "python"), PYTHONDONTWRITEBYTECODE="1", FACTS=str(self.facts))
+        self.write("resume.py", RESUME, base=self.here)
+        borrowers = [self.submit("-p", "overcap", "-n", "2", "--one-rank-per-node", "--", PYTHON, "-S", "resume.py") for _ in range(2)]
+        for job in borrowers:
+            self.until(lambda job=job: self.said("bob", job), f"{job} to count")
+        use = {lab["name"]: lab for lab in json.loads(self.ok("usage", "-l", "--json").out)["labs"]}
+        self.assertEqual((use["language"]["gpus"], use["language"]["overcap_gpus"], use["vision"]["gpu_cap"]), (0, 4, 2))
+        self.be("alice")
+        self.refused("submit", "-p", "short", "--account", "language", "true", status=4, says="not in lab 'language'")
+        self.refused("submit", "-p", "fast", "true", status=2, says="no partition 'fast'")
+        began = time.monotonic()
+        owner = self.submit("-p", "short", "-n", "2", "--one-rank-per-node", *shell(f"id -un; {self.gate()}"))
+        self.until_state(owner, "running")
+        self.assertLess(time.monotonic() - began, 30, "the warning is enough")
+        self.be("bob")
+        gone = [job for job in borrowers if self.job(job)["state"] == "queued"]
+        self.assertEqual(len(gone), 1, "never more than needed")
+        self.assertEqual((self.job(gone[0])["preemptions"], self.job(gone[0])["preempted_by"]), (1, owner))
+        self.refused("abort", owner, status=4, says="belongs to user")
+        self.open_gate()
+        self.until(lambda: self.said("bob", gone[0], 2), "the victim to go on")
+        (self.facts / "finish").touch()
+        for job in borrowers:
+            self.assertEqual(self.ended(job)["state"], "succeeded", job)
+        first, second = self.said("bob", gone[0]), self.said("bob", gone[0], 2)
+        uid = self.uid["bob"]
+        self.assertEqual(first[0], f"uid {uid} attempt 1 begins at step 0")
+        saved = int(first[1].removeprefix("saved step "))
+        self.assertEqual(second[0], f"uid {uid} attempt 2 begins at step {saved}", "not a step is lost or done twice")
+        self.assertGreaterEqual(int(second[1].removeprefix("done at step ")), saved)
+        self.be("alice")
+        self.ended(owner)
+        self.assertEqual(self.said("alice", owner), [self.names["alice"]])
+
+
+if __name__ == "__main__":
+    main()
