@@ -281,7 +281,7 @@ PooledScheduler::Verdict PooledScheduler::TryHead(uint32_t at, JobRef ref, int64
   bool fits = known.blocked != version_ && FindPlace(line, job, false, now_s);
   if (!fits && plain_nodes_ && lab_types_[static_cast<size_t>(job.lab)].empty()) known.blocked = version_;
   const bool hold_taken = (hold_partitions_ & Bit(partition)) != 0;
-  const bool asks_others = AnyRuns(rule.preempts | rule.preempts_in_lab);
+  const bool asks_others = AnyRuns(rule.preempts) || AnyRunsInLab(job.lab, rule.preempts_in_lab);
   if (!fits && hold_taken && !asks_others) return Verdict::kStuck;
   if (fits) MakeHolds(now_s);
   if (!MayOvertake(line, ref, need, now_s)) return Verdict::kStuck;

@@ -275,7 +275,7 @@ bool PooledScheduler::TryPreempt(uint32_t at, JobRef ref, bool over_budget, int6
   uint64_t& no_victims =
       demands_[static_cast<size_t>(line.demand)].in[static_cast<size_t>(line.partition)].no_victims;
   // Without labmates who yield, whether there are victims is the same for everybody who asks for the same.
-  const bool same_for_all = !over_budget && !AnyRuns(rule.preempts_in_lab) && plain_nodes_ &&
+  const bool same_for_all = !over_budget && !AnyRunsInLab(job.lab, rule.preempts_in_lab) && plain_nodes_ &&
                             lab_types_[static_cast<size_t>(job.lab)].empty();
   if (same_for_all && no_victims == pass_) return false;
   std::vector<JobRef> gone;
