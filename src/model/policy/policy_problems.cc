@@ -104,12 +104,14 @@ void Checker::Bounds() {
                                  " each: a node can have ", kMaxGpusOfNode, " of one type"));
     }
   }
-  if (policy_.partitions.size() > kMaxPartitions) {
-    const PolicyPartition& first = policy_.partitions[kMaxPartitions];
-    Error(first.line,
-          StrCat("partition '", first.name, "' is the ", kMaxPartitions + 1, "th: a policy can have ",
-                 kMaxPartitions, ", with those that are there by default"));
-  }
+  if (policy_.partitions.size() <= kMaxPartitions) return;
+  std::vector<const PolicyPartition*> in_order;
+  for (const PolicyPartition& partition : policy_.partitions) in_order.push_back(&partition);
+  std::ranges::stable_sort(in_order, {}, &PolicyPartition::line);
+  const PolicyPartition& first = *in_order[kMaxPartitions];
+  Error(first.line,
+        StrCat("partition '", first.name, "' is the ", kMaxPartitions + 1, "th: a policy can have ",
+               kMaxPartitions, ", with those that are there by default"));
 }
 
 void Checker::Labs() {
