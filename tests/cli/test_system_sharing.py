@@ -4,9 +4,12 @@ step when she comes back."""
 import json
 import shutil
 import time
+import unittest
 
-from overcap_rig import PYTHON, REPOSITORY, main, shell
+from overcap_rig import REPOSITORY, main, shell
 from system_rig import SystemRig
+
+PYTHON = shutil.which("python3", path="/usr/bin:/bin")  # one that every user may run
 
 # Counts steps until facts/finish is there, and saves when it is told to stop.
 RESUME = """
@@ -25,6 +28,7 @@ print(f"done at step {state['step']}", flush=True)
 """
 
 
+@unittest.skipUnless(PYTHON, "NOT TESTED: there is no python3 in /usr/bin that other users could run")
 class Sharing(SystemRig):
     policy = """nodes:
   here: {{gpus: a40:4, cpus: 8}}
