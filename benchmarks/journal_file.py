@@ -77,3 +77,29 @@ def write_jobs(file, finished, queued, first_time_us):
             file.write(STARTED.record(b'{"e":"started","t":%d,"id":"%s"' % (at + 1000, name)))
             file.write(SLOT_ENDED.record(b'{"e":"slot_ended","t":%d,"id":"%s"' % (at + 9_000_000, name)))
             file.write(ENDED.record(b'{"e":"ended","t":%d,"id":"%s"' % (at + 9_000_000, name)))
+
+
+def line(record):
+    """The journal's line for any record."""
+    text = json.dumps(record, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (crc32c(text), text)
+
+
+def write_mixed_jobs(file, finished, queued, first_time_us, chance):
+    """Appends jobs of 40 users and many sizes: `finished` ones that used a part of their limit, then `queued` ones; their ids."""
+    ids = []
+    for number in range(finished + queued):
+        at = first_time_us + number * 10_000_000
+        name, user = f"bench_{at // 1_000_000:010d}_{number:08x}", number % 40
+        limit = chance.choice((3600, 4 * 3600, 12 * 3600, 86400))
+        resources = {"nodes": 1, "gpus": chance.choice((1, 1, 1, 2, 4, 8)), "ranks_per_node": 1, "time_seconds": limit}
+        spec = SPEC | {"id": name, "submitted_us": at, "user": f"u{user}", "resources": resources}
+        file.write(line({"e": "submitted", "t": at, "id": name, "spec": spec}))
+        if number < finished:
+            end = at + int(limit * 1_000_000 * chance.uniform(0.02, 1) / (1 + user % 3))
+            file.write(line({"e": "started", "t": at + 1000, "id": name, "attempt": 1, "slot": 0, "gpus": [0], "cpus": []}))
+            file.write(line({"e": "slot_ended", "t": end, "id": name, "attempt": 1, "slot": 0, "state": "succeeded", "exit_status": 0}))
+            file.write(line({"e": "ended", "t": end, "id": name, "state": "succeeded", "exit_status": 0}))
+        else:
+            ids.append(name)
+    return ids

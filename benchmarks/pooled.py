@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of `./bench` about the pooled scheduler. OVERCAP_TRACES names a folder with philly_sia.csv and philly_vc_nodes.csv."""
+import json
 import os
 import pathlib
 import random
@@ -7,7 +8,9 @@ import subprocess
 import tempfile
 import time
 
+import journal_file
 import measure
+from engine import Engine
 from rows import Row
 
 LABS = 13
@@ -98,4 +101,22 @@ def why(setting):
                      f"for 288 GPUs; {setting.at_once} threads, without the program's start and the cluster's answers")
 
 
-SCHED_ROWS = {"why": why, "sched-pass": one_pass, "sched-philly": philly, "sched-growth": growth}
+def why_command(setting):
+    """The whole program, asking an engine whose journal holds the queue."""
+    jobs = setting.size(2000, 100)
+    with Engine(setting.overcap, gpus=8) as engine:
+        job = engine.run("submit", "-n", 8, "--one-rank-per-node", "-t", "4h", "sleep", 100000).split()[-1]
+        engine.request("wait", ids=[job], until="started", timeout_s=30)
+        engine.stop()
+        with open(engine.root / "journal", "ab") as file:
+            ids = journal_file.write_mixed_jobs(file, jobs, jobs, (int(time.time()) - 200_000) * 1_000_000, random.Random(1))
+        engine.start()
+        found = measure.medians(setting.size(5, 1), {
+            name: lambda job=job: engine.seconds("why", job, "--json") * 1000
+            for name, job in (("middle", ids[jobs // 2]), ("last", ids[-1]), ("first", ids[0]))})
+        replays = json.loads(engine.run("why", ids[-1], "--json"))["start"]["replays"]
+    yield Row(f"`overcap why` of the last of {jobs:,} jobs that wait, from the program's start to its end", found["last"], "ms", 2000, 300,
+              detail=f"{replays} replays; in the middle {found['middle']:.0f} ms, first {found['first']:.0f} ms; one machine of 8 GPUs, 40 users")
+
+
+SCHED_ROWS = {"why": why, "why-command": why_command, "sched-pass": one_pass, "sched-philly": philly, "sched-growth": growth}

@@ -2,6 +2,7 @@
 // How often the promises of `why` hold on a history: `why_calibration POLICY TRACE [SCALE [EVERY [COLUMNS]]]`
 // sends it through the scheduler, asks after every EVERY passes, and prints what share of P50 and P90 held.
 // Not a row of ./bench: a history is needed.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -36,9 +37,11 @@ int main(int argc, char** argv) {
     const auto found = forecast::Calibrate(*policy, *trace, options, every, learned, CrewOfThisMachine());
     if (!found) return std::fprintf(stderr, "%s\n", found.error().message.c_str()), 1;
     std::printf(
-        "%s: asked %zu, judged %d, P50 held %.0f %%, P90 held %.0f %%, mean wait %.0f s, P50 off by %.0f s\n",
+        "%s: asked %zu, judged %d, P50 held %.0f %%, P90 held %.0f %%, uncorrected %.0f %% and %.0f %%, mean "
+        "wait %.0f s, P50 off by %.0f s\n",
         learned ? "learned" : "limits only", found->asked.size(), found->judged, 100 * found->p50(),
-        100 * found->p90(), found->wait_s, found->error_s);
+        100 * found->p90(), 100.0 * found->bare_p50_held / std::max(1, found->judged),
+        100.0 * found->bare_p90_held / std::max(1, found->judged), found->wait_s, found->error_s);
   }
   return 0;
 }

@@ -30,8 +30,12 @@ std::optional<StartPromise> PromiseOf(const nlohmann::json& json) {
   reader.Read("p90_us", &promise.p90_us);
   reader.Read("replays", &promise.replays);
   reader.Read("past_runs", &promise.past_runs);
+  reader.Read("foreseen_p50_us", &promise.foreseen_p50_us);
+  reader.Read("foreseen_p90_us", &promise.foreseen_p90_us);
   const bool fine = reader.Check() && !promise.job.empty() && promise.made_us > 0 && promise.p50_us > 0 &&
-                    promise.p50_us <= promise.p90_us && promise.p90_us < INT64_MAX / 4;
+                    promise.p50_us <= promise.p90_us && promise.p90_us < INT64_MAX / 4 &&
+                    promise.foreseen_p50_us >= 0 && promise.foreseen_p50_us <= promise.foreseen_p90_us &&
+                    promise.foreseen_p90_us < INT64_MAX / 4;
   return fine ? std::optional(promise) : std::nullopt;
 }
 
@@ -57,7 +61,34 @@ void CountOne(const KeptPromise& kept, int64_t now_us, PromiseRow* row) {
   row->open += p90 == Kept::kOpen, row->void_count += p90 == Kept::kVoid;
 }
 
+constexpr size_t kMostLearned = 100, kEnoughOfPartition = 20;
+
+forecast::PastPromise LearnedFrom(const KeptPromise& kept, int64_t now_us) {
+  const StartPromise& told = kept.promise;
+  const auto wait_s = [&](int64_t foreseen_us, int64_t told_us) {
+    return std::max<int64_t>(0, (foreseen_us > 0 ? foreseen_us : told_us) - told.made_us) / 1'000'000;
+  };
+  const bool started = kept.outcome && kept.outcome->start_us > 0;
+  const int64_t until_us = started ? kept.outcome->start_us : kept.outcome ? kept.outcome->gone_us : now_us;
+  return {wait_s(told.foreseen_p50_us, told.p50_us), wait_s(told.foreseen_p90_us, told.p90_us),
+          std::max<int64_t>(0, until_us - told.made_us) / 1'000'000, started};
+}
+
 }  // namespace
+
+forecast::Correction CorrectionOf(const std::vector<KeptPromise>& kept, const std::string& cluster,
+                                  const std::string& partition, int64_t now_us) {
+  std::vector<forecast::PastPromise> all, same;
+  std::set<std::string_view> jobs;  // one counts once, with its last promise
+  for (size_t i = kept.size(); i-- > 0;) {
+    const StartPromise& told = kept[i].promise;
+    if (told.cluster != cluster || told.p50_us <= told.made_us || !jobs.insert(told.job).second) continue;
+    const forecast::PastPromise learned = LearnedFrom(kept[i], now_us);
+    if (all.size() < kMostLearned) all.push_back(learned);
+    if (told.partition == partition && same.size() < kMostLearned) same.push_back(learned);
+  }
+  return forecast::CorrectionFrom(same.size() >= kEnoughOfPartition ? same : all);
+}
 
 std::string PromiseLine(const StartPromise& promise) {
   JsonWriter json;
@@ -65,6 +96,8 @@ std::string PromiseLine(const StartPromise& promise) {
   json.Field("partition", promise.partition).Field("made_us", promise.made_us);
   json.Field("p50_us", promise.p50_us).Field("p90_us", promise.p90_us);
   json.Field("replays", promise.replays).Field("past_runs", promise.past_runs);
+  if (promise.foreseen_p50_us > 0)
+    json.Field("foreseen_p50_us", promise.foreseen_p50_us).Field("foreseen_p90_us", promise.foreseen_p90_us);
   return json.EndObject().Take() + "\n";
 }
 

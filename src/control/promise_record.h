@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "clusters/cluster.h"
+#include "sched/forecast/correction.h"
 
 namespace overcap {
 
@@ -19,6 +20,7 @@ struct StartPromise {
   int64_t made_us = 0, p50_us = 0, p90_us = 0;
   int replays = 0;
   int64_t past_runs = 0;
+  int64_t foreseen_p50_us = 0, foreseen_p90_us = 0;  // before they were corrected; 0: they were not
   bool operator==(const StartPromise&) const = default;
 };
 
@@ -52,6 +54,10 @@ struct PromiseRow {
 // By cluster and partition, sorted; the last of several stands for all and has the cluster "all".
 std::vector<PromiseRow> CountPromises(const std::vector<KeptPromise>& kept, int64_t now_us);
 std::string PromisesToJson(const std::vector<PromiseRow>& rows);
+
+// By what became of the last promises on a cluster: those of the same partition where there are enough.
+forecast::Correction CorrectionOf(const std::vector<KeptPromise>& kept, const std::string& cluster,
+                                  const std::string& partition, int64_t now_us);
 
 // What the record of a job says of a promise; nothing: it waits still.
 std::optional<PromiseOutcome> OutcomeOf(const StartPromise& promise, const JobRecord& record, int64_t now_us);

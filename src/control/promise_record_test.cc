@@ -88,6 +88,24 @@ TEST(PromiseCount, IsByClusterAndPartitionWithASum) {
   EXPECT_EQ(rows[2].promises, 4);
 }
 
+TEST(PromiseCorrection, IsLearnedFromWhatWasForeseenAndNotFromWhatWasTold) {
+  std::vector<KeptPromise> kept;
+  for (int i = 0; i < 40; ++i) {
+    KeptPromise one = Started(20);
+    one.promise.job = StrCat("j", i);
+    if (i >= 20) one.promise.p50_us = kNow + 20 * kMinute, one.promise.foreseen_p50_us = kNow + 10 * kMinute;
+    if (i >= 20) one.promise.foreseen_p90_us = one.promise.p90_us;
+    kept.push_back(one);
+  }
+  const auto learned = CorrectionOf(kept, "sky", "short", kNow + 60 * kMinute);
+  EXPECT_EQ(learned.promises, 40);
+  EXPECT_NEAR(learned.p50, 1.7, 0.2);
+  EXPECT_EQ(CorrectionOf(kept, "sea", "short", kNow).promises, 0);
+  for (KeptPromise& one : kept) one.promise.job = "j";
+  EXPECT_EQ(CorrectionOf(kept, "sky", "short", kNow).promises, 0) << "one job counts once";
+  EXPECT_EQ(ReadPromises(PromiseLine(kept.back().promise)).front().promise, kept.back().promise);
+}
+
 TEST(PromiseOutcomes, AStartBeforeThePromiseIsOfAnEarlierRun) {
   JobRecord record;
   record.state = JobState::kQueued, record.started_us = kNow - 10 * kMinute;

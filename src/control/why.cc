@@ -101,7 +101,8 @@ void WriteStart(const WhyAnswer& answer, JsonWriter* json) {
     WriteTime("p90", start.p90_us, json);
     json->Field("replays", start.replays)
         .Field("past_runs", start.past_runs)
-        .Field("own_runs", start.own_runs);
+        .Field("own_runs", start.own_runs)
+        .Field("corrected_by", start.correction.promises);
     json->Field("assumed", start.assumed).EndObject();
   } else {
     json->Null();

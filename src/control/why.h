@@ -9,6 +9,7 @@
 
 #include "model/cluster_picture.h"
 #include "model/job_record.h"
+#include "sched/forecast/correction.h"
 
 namespace overcap {
 
@@ -26,6 +27,8 @@ struct WhyStart {
   int replays = 0;
   int64_t past_runs = 0, own_runs = 0;  // that run times were learned from; 0: time limits only
   std::vector<std::string> assumed;
+  forecast::Correction correction;                   // that is in p50_us and p90_us
+  int64_t foreseen_p50_us = 0, foreseen_p90_us = 0;  // without it; 0: there is none
 };
 
 // What would start sooner.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -129,23 +130,37 @@ std::string ChangeText(const ClusterPicture& picture, const forecast::LiveQueue&
 }
 
 void TakeForecast(const ClusterPicture& picture, const PictureJob& job, const forecast::LiveQueue& queue,
-                  const forecast::Forecast& told, int64_t now_us, WhyAnswer* answer) {
+                  const forecast::Forecast& told, const forecast::Correction& correction, int64_t now_us,
+                  WhyAnswer* answer) {
   const auto time = [&](int64_t at_s) {
     return at_s >= forecast::kNever ? 0 : at_s <= queue.now_s ? now_us : at_s * kSecondUs;
   };
   WhyStart& start = *answer->start;
   start.now = told.now, start.replays = told.replays;
-  start.p50_us = time(told.start.p50_s), start.p90_us = time(told.start.p90_s);
+  forecast::StartTimes at = told.start;
+  if (!told.now && correction.promises > 0 && at.p90_s < forecast::kNever) {
+    start.correction = correction;
+    start.foreseen_p50_us = time(at.p50_s), start.foreseen_p90_us = time(at.p90_s);
+    at = forecast::Corrected(at, queue.now_s, correction);
+  }
+  start.p50_us = time(at.p50_s), start.p90_us = time(at.p90_s);
   answer->sooner.clear();
-  for (const forecast::Offer& offer : told.sooner) {
+  for (forecast::Offer offer : told.sooner) {
     WhyOffer made;
     made.change = ChangeText(picture, queue, job, offer.instead, &made.note);
     made.now = offer.start.p50_s <= queue.now_s && offer.start.p90_s <= queue.now_s;
+    if (!made.now) offer.start = forecast::Corrected(offer.start, queue.now_s, start.correction);
     made.start_us = time(offer.start.p50_s);
     answer->sooner.push_back(StrCat(made.change, ": ", made.now ? "now" : FormatWhen(made.start_us, now_us),
                                     made.note.empty() ? "" : StrCat(" (", made.note, ")")));
     answer->offers.push_back(std::move(made));
   }
+}
+
+// "1.4 times".
+std::string FormatTimes(double factor) {
+  const auto tenths = static_cast<int64_t>(std::lround(factor * 10));
+  return StrCat(tenths / 10, ".", tenths % 10, " times");
 }
 
 }  // namespace
@@ -169,7 +184,7 @@ void Promise(const ClusterPicture& picture, size_t row, const std::vector<PastRu
     return;
   }
   if (options.policy != nullptr) forecast::FollowPolicy(*options.policy, past, &made->queue);
-  const forecast::RunTimes times(past);
+  const forecast::RunTimes times(forecast::WithRunning(past, made->queue));
   forecast::ForecastOptions wanted;
   wanted.seed = options.seed, wanted.replays = options.replays, wanted.partitions = made->offered;
   const forecast::Forecast told = forecast::Foresee(made->queue, times, wanted, crew);
@@ -182,7 +197,7 @@ void Promise(const ClusterPicture& picture, size_t row, const std::vector<PastRu
     answer->no_promise = "no promise: by what is known here nothing keeps it from starting, and yet it waits";
     return;
   }
-  TakeForecast(picture, job, made->queue, told, now_us, answer);
+  TakeForecast(picture, job, made->queue, told, options.correction, now_us, answer);
 }
 
 std::vector<std::string> StartWords(const WhyAnswer& answer, int64_t now_us) {
@@ -207,6 +222,11 @@ std::vector<std::string> StartWords(const WhyAnswer& answer, int64_t now_us) {
                         : StrCat("  run times: learned from ", CountOf(start.past_runs, "past run"), ", ",
                                  start.own_runs, " of the same user"));
   }
+  if (start.correction.promises > 0)
+    words.push_back(StrCat("  corrected by what became of ", start.correction.promises,
+                           " earlier promises: waits are taken as ", FormatTimes(start.correction.p50),
+                           " (P50) and ", FormatTimes(start.correction.p90),
+                           " (P90) of those in the replays"));
   if (!start.assumed.empty()) words.push_back(StrCat("  assumed: ", Join(start.assumed, "; ")));
   return words;
 }

@@ -16,6 +16,7 @@ struct PromiseOptions {
   uint64_t seed = 1;
   const Policy* policy =
       nullptr;  // that the cluster's own engine follows; nullptr: what the picture tells is all
+  forecast::Correction correction = {};  // by what became of earlier promises
 };
 
 // The numbers that matter for its start, which the reason does not tell: what its lab has, and who ends

@@ -43,8 +43,21 @@ void Keep(World& world, const PictureJob& row, const JobRecord& record, const Wh
   promise.cluster = world.cluster_name(), promise.job = record.spec.id, promise.partition = row.partition;
   promise.made_us = now_us, promise.p50_us = answer.start->p50_us, promise.p90_us = answer.start->p90_us;
   promise.replays = answer.start->replays, promise.past_runs = answer.start->past_runs;
+  promise.foreseen_p50_us = answer.start->foreseen_p50_us,
+  promise.foreseen_p90_us = answer.start->foreseen_p90_us;
   const auto kept = PromiseFile(world.root()).Add(promise);
   if (!kept) world.out().Warn(StrCat("the promise could not be written down: ", kept.error().message));
+}
+
+// By what became of earlier promises; none where that cannot be known.
+forecast::Correction LearnFromRecord(World& world, Cluster& cluster, const std::string& partition,
+                                     int64_t now_us) {
+  PromiseFile file(world.root());
+  const auto before = file.Load();
+  if (!before || before->size() < static_cast<size_t>(forecast::kFewestPromises)) return {};
+  if (!SettlePromises(cluster, world.cluster_name(), &file, now_us)) return {};
+  const auto kept = file.Load();
+  return kept ? CorrectionOf(*kept, world.cluster_name(), partition, now_us) : forecast::Correction();
 }
 
 void Foretell(World& world, Cluster& cluster, const ClusterPicture& picture, const JobRecord& record,
@@ -56,7 +69,9 @@ void Foretell(World& world, Cluster& cluster, const ClusterPicture& picture, con
   auto past = PastRunsOf(cluster, now_us, policy.has_value());
   AddNumbers(picture, picture.jobs[*at], policy ? &*policy : nullptr, now_us, answer);
   Promise(picture, *at, past ? *past : std::vector<PastRun>(), now_us,
-          {replays, 1, policy ? &*policy : nullptr}, CrewOfThisMachine(), answer);
+          {replays, 1, policy ? &*policy : nullptr,
+           LearnFromRecord(world, cluster, picture.jobs[*at].partition, now_us)},
+          CrewOfThisMachine(), answer);
   if (!past && answer->start)
     answer->start->assumed.push_back(StrCat("past runs could not be read: ", past.error().message));
   if (!picture.stale.empty() && answer->start) {

@@ -133,6 +133,19 @@ int ReplaysFor(const LiveQueue& queue, int wanted) {
   return std::max(1, static_cast<int>(std::min<int64_t>(wanted, std::max<int64_t>(kFewestReplays, bounded))));
 }
 
+std::vector<PastRun> WithRunning(std::vector<PastRun> past, const LiveQueue& queue) {
+  int64_t since_s = kNever;
+  for (const PastRun& run : past) since_s = std::min(since_s, run.ended_us / 1'000'000 - run.run_s);
+  for (const LiveJob& job : queue.jobs) {
+    const int64_t ran_s = queue.now_s - job.started_s;
+    if (!job.runs || ran_s <= 0 || job.started_s < since_s) continue;
+    PastRun run{job.user, job.lab, job.partition, job.told.limit_s, ran_s, queue.now_s * 1'000'000};
+    run.goes_on = true;
+    past.push_back(std::move(run));
+  }
+  return past;
+}
+
 Forecast Foresee(const LiveQueue& queue, const RunTimes& times, const ForecastOptions& options,
                  const Crew& crew) {
   return Seer(queue, times, options, crew).See(ReplaysFor(queue, options.replays));

@@ -8,14 +8,10 @@
 
 #include "sched/forecast/alternatives.h"
 #include "sched/forecast/start_replays.h"
+#include "sched/forecast/start_times.h"
 
 namespace overcap::forecast {
 
-// By when it starts in half of the futures, and in nine of ten; kNever: nobody knows.
-struct StartTimes {
-  int64_t p50_s = kNever, p90_s = kNever;
-  bool operator==(const StartTimes&) const = default;
-};
 // The times are sorted by it.
 StartTimes TimesOf(std::vector<int64_t>* starts);
 
@@ -48,6 +44,10 @@ struct ForecastOptions {
 
 // Long queues get fewer replays: so many that all of them together are bounded.
 int ReplaysFor(const LiveQueue& queue, int wanted);
+
+// The runs that run times are learned from: those that are over, and of those that go on the ones that began
+// since the first of them did.
+std::vector<PastRun> WithRunning(std::vector<PastRun> past, const LiveQueue& queue);
 
 // The same for the same input, whatever the crew.
 Forecast Foresee(const LiveQueue& queue, const RunTimes& times, const ForecastOptions& options,

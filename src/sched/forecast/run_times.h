@@ -5,6 +5,9 @@
 // of everybody. A user with few runs is known little: with n of them the user's own runs are drawn from n
 // times of n + kDoubt, else those of the lab in the same way, and so on; at the end of the line stands the
 // limit. Runs without a limit are drawn in seconds.
+//
+// Of the runs of the last days the short ones have ended and the long ones go on: those that go on are
+// counted as longer than they are yet (Kaplan and Meier's estimate), else all runs would seem short.
 #pragma once
 
 #include <array>
@@ -12,13 +15,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "model/past_run.h"
+#include "sched/forecast/start_times.h"
 
 namespace overcap::forecast {
-
-constexpr int64_t kNever = INT64_MAX / 4;
 
 // A number that looks random and follows from all three (splitmix64).
 uint64_t Mixed(uint64_t seed, uint64_t a, uint64_t b = 0);
@@ -40,8 +43,11 @@ class RunTime {
   friend class RunTimes;
   static constexpr size_t kLevels = 4;
   struct Level {
-    const float* runs = nullptr;  // ascending: parts of the limit, or seconds
+    const float* runs = nullptr;   // ascending: parts of the limit, or seconds
+    const float* until = nullptr;  // their weights, summed up
     uint32_t count = 0;
+    float before = 0;  // the weight of shorter ones
+    double weight() const { return until[count - 1] - before; }
   };
   std::array<Level, kLevels> levels_ = {};
   size_t used_ = 0;
@@ -64,8 +70,15 @@ class RunTimes {
   RunTime Of(const RunKind& kind) const;
 
  private:
+  // Runs, ascending, and their weights summed up.
+  struct Sample {
+    std::vector<std::pair<float, bool>> seen;  // how long; goes on
+    std::vector<float> runs, until;
+    void Weigh(float longest);
+  };
   struct Group {
-    std::vector<float> parts, seconds;  // ascending
+    Sample parts, seconds;
+    size_t ended = 0;
   };
   void Add(const std::string& group, const PastRun& run);
   const Group* Find(char kind, std::string_view name) const;

@@ -58,5 +58,25 @@ TEST(RunTimes, RunsWithoutALimitAreDrawnInSeconds) {
   EXPECT_EQ(times.Of({"ann", "", "", 0, 700}).Draw(3), 1400) << "longer than any: as long again";
 }
 
+TEST(RunTimes, RunsThatGoOnCountAsLongerThanTheyAreYet) {
+  std::vector<PastRun> runs;
+  for (int i = 0; i < 50; ++i) runs.push_back({"ann", "", "", 10'000, 1000, i});
+  for (int i = 0; i < 20; ++i) runs.push_back({"ann", "", "", 10'000, 8000, i});
+  const auto mean = [](const RunTimes& times) {
+    double sum = 0;
+    for (uint64_t i = 0; i < 2000; ++i)
+      sum += static_cast<double>(times.Of({"ann", "", "", 10'000, 0}).Draw(Mixed(i, 1)));
+    return sum / 2000;
+  };
+  const double ended = mean(RunTimes(runs));
+  for (int i = 0; i < 30; ++i) {
+    runs.push_back({"ann", "", "", 10'000, 2000, i});
+    runs.back().goes_on = true;
+  }
+  const RunTimes with(runs);
+  EXPECT_GT(mean(with), ended + 1000) << "they can only end as those did that took longer";
+  EXPECT_EQ(with.RunsOf("ann"), 70U) << "those that are over";
+}
+
 }  // namespace
 }  // namespace overcap::forecast

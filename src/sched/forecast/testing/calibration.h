@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sched/forecast/correction.h"
 #include "sched/forecast/forecast.h"
 #include "sched/pooled/replay.h"
 
@@ -16,12 +17,13 @@ struct Calibration {
   struct Asked {
     size_t job = 0;
     int64_t at_s = 0;
-    StartTimes told;
+    StartTimes foreseen, told;  // told: corrected by what became of earlier ones
     bool now = false;
   };
   std::vector<Asked> asked;
   int p50_held = 0, p90_held = 0, judged = 0;
-  double wait_s = 0, error_s = 0;  // means: how long they waited, how far P50 was away
+  int bare_p50_held = 0, bare_p90_held = 0;  // without the correction
+  double wait_s = 0, error_s = 0;            // means: how long they waited, how far P50 was away
 
   double p50() const { return judged == 0 ? 0 : static_cast<double>(p50_held) / judged; }
   double p90() const { return judged == 0 ? 0 : static_cast<double>(p90_held) / judged; }
@@ -36,6 +38,7 @@ class Calibrator {
         with_history_(with_history),
         crew_(crew),
         runs_(trace.jobs.size(), -1),
+        first_(trace.jobs.size(), -1),
         costs_(trace.jobs.size()) {}
 
   // For ReplayOptions::watch.
@@ -43,6 +46,7 @@ class Calibrator {
                     int64_t now_s) {
     for (const pooled::Action& action : actions) {
       if (action.kind != pooled::Action::Kind::kStart) continue;
+      if (first_[action.key] < 0) first_[action.key] = now_s;
       runs_[action.key] = now_s, begun_.push_back(action.key);
       const pooled::PoolJob& told = scheduler.job(action.job).told;
       const double charge = scheduler.rules().partitions[static_cast<size_t>(action.partition)].charge;
@@ -58,6 +62,8 @@ class Calibrator {
       const int64_t started_s = replayed.jobs[asked.job].first_start_s;
       if (started_s < 0 || asked.told.p90_s >= kNever) continue;
       ++found_.judged;
+      found_.bare_p50_held += started_s <= asked.foreseen.p50_s + 60;
+      found_.bare_p90_held += started_s <= asked.foreseen.p90_s + 60;
       found_.p50_held += started_s <= asked.told.p50_s + 60;
       found_.p90_held += started_s <= asked.told.p90_s + 60;
       found_.wait_s += static_cast<double>(started_s - asked.at_s);
@@ -76,9 +82,23 @@ class Calibrator {
     }
     if (waiting.empty()) return;
     queue.target = waiting[Mixed(7, static_cast<uint64_t>(now_s)) % waiting.size()];
-    const RunTimes times(with_history_ ? PastAt(now_s) : std::vector<PastRun>());
+    const RunTimes times(with_history_ ? WithRunning(PastAt(now_s), queue) : std::vector<PastRun>());
     const Forecast told = Foresee(queue, times, {1, 60, 0, 0}, crew_);
-    found_.asked.push_back({keys_[queue.target], now_s, told.start, told.now});
+    const StartTimes corrected = told.now ? told.start : Corrected(told.start, now_s, CorrectionAt(now_s));
+    found_.asked.push_back({keys_[queue.target], now_s, told.start, corrected, told.now});
+  }
+
+  // By the last promises, as far as it is known by then what became of them.
+  Correction CorrectionAt(int64_t now_s) const {
+    std::vector<PastPromise> past;
+    for (size_t i = found_.asked.size(); i-- > 0 && past.size() < 100;) {
+      const Calibration::Asked& asked = found_.asked[i];
+      if (asked.now || asked.foreseen.p90_s >= kNever) continue;
+      const int64_t start_s = first_[asked.job];
+      past.push_back({asked.foreseen.p50_s - asked.at_s, asked.foreseen.p90_s - asked.at_s,
+                      (start_s < 0 ? now_s : start_s) - asked.at_s, start_s >= 0});
+    }
+    return with_history_ ? CorrectionFrom(past) : Correction();
   }
 
   LiveQueue QueueOf(const pooled::PooledScheduler& scheduler, int64_t now_s) {
@@ -140,6 +160,7 @@ class Calibrator {
   const bool with_history_;
   const Crew& crew_;
   std::vector<int64_t> runs_;                  // by job: its last start
+  std::vector<int64_t> first_;                 // by job: its first one
   std::vector<std::pair<int, double>> costs_;  // by job: its account, and what a second of it counts
   std::vector<size_t> begun_;                  // in the order of starts
   std::vector<size_t> keys_;                   // of the queue's jobs, in the trace
