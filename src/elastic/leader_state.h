@@ -50,6 +50,7 @@ class LeaderState {
   std::optional<ElasticRecord> TakeStore() { return std::exchange(store_, {}); }
 
   bool Ended() const { return phase_ == Phase::kEnded; }
+  bool Settled() const { return phase_ == Phase::kRunning; }  // a group runs, and nothing is to change
   bool AllGone() const { return members_.empty(); }
   int64_t epoch() const { return record_.epoch; }
   int64_t term() const { return term_; }

@@ -16,10 +16,11 @@ constexpr int64_t kHandshakeUs = 5'000'000;
 constexpr int kAcceptsAtOnce = 256;
 constexpr int kEventsAtOnce = 256;
 constexpr size_t kMostUnsent = 8 << 20;
-// Of so many members the next beat is microseconds away: a moment's rest takes many at once. One microsecond
-// for each.
+// Of so many members the next beat is microseconds away: a moment's rest takes many at once. Not while a
+// group forms.
 constexpr size_t kMany = 500;
-constexpr int64_t kLongestRestUs = 5'000;
+constexpr int64_t kRestOfEachUs = 5;
+constexpr int64_t kLongestRestUs = 10'000;
 
 }  // namespace
 
@@ -70,8 +71,8 @@ void Hub::Act(LeaderState* state) {
     if ((events[i].events & ~static_cast<uint32_t>(EPOLLOUT)) != 0) Serve(number, at->second.get(), state);
   }
   const int64_t now_us = clock_.MonotonicUs();
-  if (count > 0 && count < kEventsAtOnce / 2 && peers_.size() >= kMany) {
-    rest_until_us_ = now_us + std::min(static_cast<int64_t>(peers_.size()), kLongestRestUs);
+  if (count > 0 && count < kEventsAtOnce / 2 && peers_.size() >= kMany && state->Settled()) {
+    rest_until_us_ = now_us + std::min(static_cast<int64_t>(peers_.size()) * kRestOfEachUs, kLongestRestUs);
   }
   std::erase_if(strangers_, [&](int number) {
     const auto at = peers_.find(number);
