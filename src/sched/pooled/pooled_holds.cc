@@ -7,6 +7,11 @@
 #include "sched/pooled/pooled_scheduler.h"
 
 namespace overcap::pooled {
+namespace {
+
+constexpr size_t kFewNodes = 64;  // of one type
+
+}  // namespace
 
 void PooledScheduler::ClearHolds() {
   for (const Hold& hold : holds_) {
@@ -97,6 +102,33 @@ FreeMemory::Entry PooledScheduler::FreeAt(const Job& job, int partition, int nod
   return found;
 }
 
+// The same, for now only; kForever also when it is not before `before_s`.
+int64_t PooledScheduler::FreeNow(const Job& job, int partition, int node, int64_t now_s, int64_t before_s) {
+  const NodeTable::Node& one = nodes_[node];
+  const Need& need = job.told.need;
+  const NodeUse& use = uses_[static_cast<size_t>(node)];
+  Amounts free = {one.free_gpus, one.free_cpus, one.free_mem};
+  for (const Owed& owed : use.owed) free[0] -= owed.gpus, free[1] -= owed.cpus, free[2] -= owed.mem;
+  const auto fits = [&] { return free[0] >= need.gpus && free[1] >= need.cpus && free[2] >= need.mem_mb; };
+  if (fits()) return now_s;
+  ends_.clear();
+  int64_t gpus = free[0];
+  for (const JobRef run : use.runs) {
+    const int64_t end_s = EndFor(job, partition, jobs_[run], now_s);
+    if (end_s >= before_s) continue;
+    ends_.emplace_back(end_s, static_cast<int>(run));
+    gpus += jobs_[run].told.need.gpus;
+  }
+  if (gpus < need.gpus) return kForever;
+  std::sort(ends_.begin(), ends_.end());
+  for (const auto& [end_s, run] : ends_) {
+    const Need& theirs = jobs_[static_cast<JobRef>(run)].told.need;
+    free[0] += theirs.gpus, free[1] += theirs.cpus, free[2] += theirs.mem_mb;
+    if (fits()) return end_s;
+  }
+  return kForever;
+}
+
 uint64_t PooledScheduler::MemoryKey(int demand, int partition, int lab, int type) const {
   uint64_t key = static_cast<uint64_t>(demand) * rules_.partitions.size() + static_cast<uint64_t>(partition);
   key = key * (rules_.labs.size() + 1) + static_cast<uint64_t>(lab + 1);
@@ -125,16 +157,23 @@ void PooledScheduler::MakeHold(JobRef ref, int partition, int64_t now_s) {
     const Budget* budget = TypeBudget(job, partition, type);
     if (budget != nullptr && !budget->Allows(need.all_gpus())) continue;
     times.clear();
-    FreeMemory& memory = FreeTimes(job, partition, type);
     const std::span<const int> same = nodes_.OfType(type);
+    const bool few = same.size() < kFewNodes;  // then to remember costs more than it spares
+    FreeMemory* memory = few ? nullptr : &FreeTimes(job, partition, type);
     const auto nodes = static_cast<size_t>(need.nodes);
     int64_t most_s = best_s;  // later ones are of no use
     for (size_t at = 0; at < same.size(); ++at) {
-      FreeMemory::Entry& known = memory.nodes[at];
-      if (known.until_s <= now_s) known = FreeAt(job, partition, same[at], now_s);
-      const int64_t at_s = known.moves ? now_s + known.value : std::max(now_s, known.value);
-      if (at_s >= most_s) continue;
       const int node = same[at];
+      if (few && (nodes_[node].gpus < need.gpus || uses_[static_cast<size_t>(node)].hold >= 0)) continue;
+      int64_t at_s = 0;
+      if (few) {
+        at_s = FreeNow(job, partition, node, now_s, most_s);
+      } else {
+        FreeMemory::Entry& known = memory->nodes[at];
+        if (known.until_s <= now_s) known = FreeAt(job, partition, node, now_s);
+        at_s = known.moves ? now_s + known.value : std::max(now_s, known.value);
+      }
+      if (at_s >= most_s) continue;
       if (!nodes_[node].up || nodes_[node].gpus < need.gpus || uses_[static_cast<size_t>(node)].hold >= 0)
         continue;
       if (!NodeTakes(node, partition, limit_s, at_s)) continue;
