@@ -113,6 +113,7 @@ class Service {
   AutoFacts Facts() {
     facts_.now = Now();
     facts_.watched = watch_ != nullptr && !lost_;
+    if (parts_.allocation_end != nullptr) parts_.state.job_end_us = parts_.allocation_end->end_us();
     if (parts_.state.job_end_us != 0)
       facts_.end = facts_.now + parts_.state.job_end_us - parts_.clock->WallUs();
     return facts_;
@@ -295,10 +296,13 @@ class Service {
     if (!running_ && decision.act == AutoAct::kWait) until = std::min(until, decision.at);
     const bool hears = watch_ != nullptr && now >= heard_at_ + kNewsPauseUs;
     if (watch_ && !hears) until = std::min(until, heard_at_ + kNewsPauseUs);
-    pollfd waits[] = {
-        {inbox_.PollFd(), POLLIN, 0}, {done_.Get(), POLLIN, 0}, {hears ? watch_->PollFd() : -1, POLLIN, 0}};
+    pollfd waits[] = {{inbox_.PollFd(), POLLIN, 0},
+                      {done_.Get(), POLLIN, 0},
+                      {hears ? watch_->PollFd() : -1, POLLIN, 0},
+                      {parts_.allocation_end != nullptr ? parts_.allocation_end->PollFd() : -1, POLLIN, 0}};
     const int64_t ms = std::clamp<int64_t>((until - now + 999) / 1000, 0, 60'000);
-    if (poll(waits, 3, static_cast<int>(ms)) < 0) return;
+    if (poll(waits, 4, static_cast<int>(ms)) < 0) return;
+    if (waits[3].revents != 0) parts_.allocation_end->Taken();
     if (waits[2].revents != 0) {
       heard_at_ = Now();
       Hear();

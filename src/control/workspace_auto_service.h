@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/allocation_end.h"
 #include "control/workspace_auto.h"
 #include "control/workspace_auto_decide.h"
 #include "control/workspace_open.h"
@@ -37,6 +38,8 @@ struct AutoServiceParts {
   // What the user should know: a line without its end. `important`: also for the job's log.
   std::function<void(std::string_view line, bool important)> tell;
   const Clock* clock = nullptr;
+  // When the allocation ends now; null: state.job_end_us is all that is known. Outlives the service.
+  const AllocationEndWatch* allocation_end = nullptr;
 };
 
 // Takes the lock (kConflict when another has it), calls `ready`, and returns when it was told to end (TERM,

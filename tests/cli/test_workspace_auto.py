@@ -170,7 +170,7 @@ class Allocations(AutoRig):
         self.assertEqual((state["job"], state["job_end_us"]), ("4711", end * 1_000_000))
         self.write("a", "1\n", base=self.folder)
         self.until(lambda: self.newest("a") == "1\n", "the backup before the end")
-        self.assertIn("the allocation ends soon", self.log_text())
+        self.until(lambda: "the allocation ends soon" in self.log_text(), "its log to say why")  # after the snapshot is there
         os.kill(state["pid"], signal.SIGTERM)
         self.until(lambda: "all is saved" in log.read_text(), "the job's log to say so")
 

@@ -237,6 +237,8 @@ Result<int> Serve(const Args& args, WorkspaceWorld workspaces, const FoundWorksp
   parts.save = [&](const std::vector<std::string>* dirty, const std::atomic<bool>& stop) {
     return Save(workspaces, found, dirty, stop);
   };
+  const AllocationEndWatch allocation_end(workspaces.variables, allocation.end_us);
+  parts.allocation_end = &allocation_end;
   AutoLog log(std::string(args.Get("--log")), !allocation.job.empty());
   parts.tell = [&](std::string_view line, bool important) {
     log.Write(StrCat("workspace '", workspace.name, "': ", line), important);
