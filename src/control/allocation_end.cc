@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "clusters/slurm/slurm_time.h"
-#include "clusters/slurm/tool_call.h"
+#include "sys/capture_output.h"
 #include "sys/clock.h"
 #include "sys/fd.h"
 
@@ -37,6 +36,15 @@ std::vector<std::string> VariablesFor(const Variables& own) {
   }
   wanted.Set("SLURM_TIME_FORMAT", "%s");
   return wanted.entries();
+}
+
+// Microseconds of the line that is a time in seconds, among whatever warnings; 0 when there is none.
+int64_t TimeIn(std::string_view output) {
+  for (const std::string& line : Split(output, '\n')) {
+    const auto seconds = ParseInt(Trim(line));
+    if (seconds && *seconds > 0 && *seconds < 100'000'000'000) return *seconds * kSecond;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -118,10 +126,10 @@ void AllocationEndWatch::State::Ask() {
   request.argv = {"squeue", "--noheader", StrCat("--jobs=", job), "--format=%e"};
   request.env = VariablesFor(variables);
   request.cwd = "/";
-  const Result<ToolAnswer> answer = CallTool(std::move(request), kPatience, kAnswerMost);
-  if (!answer || !answer->end.ok()) return;
-  const auto found_us = ParseSlurmTime(Trim(answer->out));
-  if (!found_us || *found_us == end_us.exchange(*found_us)) return;
+  request.parent_death_signal = SIGKILL;
+  const Result<Captured> answer = CaptureOutput(std::move(request), kPatience, kAnswerMost);
+  const int64_t found_us = answer && answer->end.ok() ? TimeIn(answer->output) : 0;
+  if (found_us == 0 || found_us == end_us.exchange(found_us)) return;
   const uint64_t one = 1;
   (void)!write(changed.Get(), &one, sizeof one);
 }
