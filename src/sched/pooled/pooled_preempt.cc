@@ -331,7 +331,7 @@ void PooledScheduler::Claim(JobRef ref, const Plan& plan, int partition, int64_t
   job.state = State::kClaiming;
   job.partition = partition;
   job.started_s = now_s;
-  ++claiming_;
+  claims_.push_back(ref);
   for (const int node : plan.nodes) {
     const NodeTable::Node& one = nodes_[node];
     const int gpus = std::min(need.gpus, one.free_gpus), cpus = std::clamp(one.free_cpus, 0, need.cpus);
@@ -345,7 +345,6 @@ void PooledScheduler::Claim(JobRef ref, const Plan& plan, int partition, int64_t
     ++job.owed_nodes;
   }
   Charge(job, 1, &Budget::claimed);
-  if (job.owed_nodes == 0) ready_.push_back(ref);
 }
 
 }  // namespace overcap::pooled

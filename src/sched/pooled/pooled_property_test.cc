@@ -238,6 +238,13 @@ TEST(PooledProperty, ManyWorldsOneAfterTheOther) {
   }
 }
 
+TEST(PooledProperty, AClaimIsNotOvertakenInItsCapByAYoungerOne) {
+  for (const uint64_t seed : {449994, 452208, 456785, 469810, 471916, 486871, 488997}) {  // each once was
+    std::vector<std::string> trace;
+    ASSERT_EQ(World(seed).Run(&trace), "") << "seed " << seed;
+  }
+}
+
 TEST(PooledProperty, WhatIsRememberedOfManyNodesChangesNoDecision) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::vector<std::string> trace;

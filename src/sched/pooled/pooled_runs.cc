@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs that run, claims of those that wait for victims, and what both count for.
 #include <algorithm>
+#include <unordered_map>
 
 #include "sched/pooled/pooled_scheduler.h"
 
@@ -144,7 +145,7 @@ void PooledScheduler::FeedClaims(int node) {
     share->gpus |= taken;
     one.gpus -= gpus, one.cpus -= cpus, one.mem -= mem;
     nodes_.Take(node, taken, cpus, mem);
-    if (one.whole() && --job.owed_nodes == 0) ready_.push_back(one.job);
+    if (one.whole()) --job.owed_nodes;
   }
   std::erase_if(owed, [](const Owed& one) { return one.whole(); });
 }
@@ -153,8 +154,7 @@ void PooledScheduler::FeedClaims(int node) {
 void PooledScheduler::DropClaim(JobRef ref) {
   Job& job = jobs_[ref];
   const Need& need = job.told.need;
-  std::erase(ready_, ref);
-  --claiming_;
+  std::erase(claims_, ref);
   ++version_;
   Charge(job, -1, &Budget::claimed);
   for (const GpuShare& share : job.shares) {
@@ -171,28 +171,32 @@ void PooledScheduler::DropClaim(JobRef ref) {
   job.partition = -1;
 }
 
-// Claims that are whole start, unless a victim elsewhere still counts against the same cap.
+// Claims that are whole start, unless a victim elsewhere still counts against the same cap. Nobody takes
+// there what an older claim waits for.
 void PooledScheduler::StartReady(int64_t now_s) {
+  if (claims_.empty()) return;
   std::vector<JobRef> waiting;
-  for (const JobRef ref : ready_) {
+  std::unordered_map<const Budget*, int> kept;  // for those that wait
+  for (const JobRef ref : claims_) {
     Job& job = jobs_[ref];
-    const std::vector<Check>& checks = ChecksOf(job.told.account, job.partition);
+    std::vector<const Budget*> budgets;
+    for (const Check& check : ChecksOf(job.told.account, job.partition))
+      budgets.push_back(&budgets_[check.budget]);
     const Budget* of_type = TypeBudget(job, job.partition, nodes_[job.shares.front().node].type);
-    const auto allows = [&](const Budget& budget) {
-      return budget.running + AmountOf(job.told.need, budget.unit) <= budget.limit;
-    };
-    const bool within = std::all_of(checks.begin(), checks.end(),
-                                    [&](const Check& check) { return allows(budgets_[check.budget]); });
-    if (!within || (of_type != nullptr && !allows(*of_type))) {
+    if (of_type != nullptr) budgets.push_back(of_type);
+    const bool within = std::all_of(budgets.begin(), budgets.end(), [&](const Budget* budget) {
+      return budget->running + kept[budget] + AmountOf(job.told.need, budget->unit) <= budget->limit;
+    });
+    if (job.owed_nodes > 0 || !within) {
+      for (const Budget* budget : budgets) kept[budget] += AmountOf(job.told.need, budget->unit);
       waiting.push_back(ref);
       continue;
     }
-    --claiming_;
     Charge(job, -1, &Budget::claimed);
     Begin(ref, now_s);
     actions_.push_back({Action::Kind::kStart, ref, job.told.key, job.partition, job.shares, 0});
   }
-  ready_ = std::move(waiting);
+  claims_ = std::move(waiting);
 }
 
 void PooledScheduler::SetNodeUp(int node, bool up) {
@@ -201,8 +205,7 @@ void PooledScheduler::SetNodeUp(int node, bool up) {
   ++version_;
   if (up) return;
   std::vector<JobRef> claims;
-  for (const Owed& one : uses_[static_cast<size_t>(node)].owed) claims.push_back(one.job);
-  for (const JobRef ref : ready_) {
+  for (const JobRef ref : claims_) {
     const std::vector<GpuShare>& shares = jobs_[ref].shares;
     if (std::any_of(shares.begin(), shares.end(), [&](const GpuShare& share) { return share.node == node; }))
       claims.push_back(ref);

@@ -298,7 +298,7 @@ class PooledScheduler {
   NodeLog log_;
   Memories<VictimMemory> victim_nodes_;
   Memories<FreeMemory> free_times_;
-  std::vector<JobRef> ready_;  // claims that are whole
+  std::vector<JobRef> claims_;  // jobs that claim, the oldest claim first
   std::vector<std::pair<JobRef, int>> wanted_holds_;
   std::vector<Hold> holds_;
   uint64_t hold_partitions_ = 0;  // that have one in this pass
@@ -312,7 +312,7 @@ class PooledScheduler {
   std::vector<NodeEnd> node_ends_;             // scratch of FreeAt()
   std::vector<uint64_t> looked_at_;            // scratch: positions of nodes, as bits
   int64_t opened_s_ = -kForever;               // the last pass, as far as openings are concerned
-  size_t queued_ = 0, running_ = 0, claiming_ = 0;
+  size_t queued_ = 0, running_ = 0;
   uint64_t pass_ = 0, version_ = 0;  // pass_: rounds of passes
   bool sort_all_ = false;
   bool unsure_ = false;     // why the last one is stuck may be otherwise for the next one of its kind
