@@ -32,6 +32,7 @@ class SegmentUpload {
   int64_t DropBeyond(int64_t most);
 
   int64_t Unsent();  // bytes that are in the file only
+  int64_t Sent() const { return state_.sent; }
   const std::string& path() const { return path_; }
 
  private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <sys/stat.h>
 #include <vector>
 
 namespace overcap {
@@ -66,7 +67,20 @@ UploadQueue::Rest UploadQueue::Drain(int64_t timeout_us) {
   const bool all = changed_.wait_for(lock, std::chrono::microseconds(timeout_us),
                                      [&] { return stop_ || rounds_ >= before + 2; });
   --hurry_;
-  return all ? Rest{} : rest_;
+  return all ? Rest{} : RestNow();
+}
+
+// As the files are now: the round that is under way may wait for a store that does not answer. The mutex is
+// held.
+UploadQueue::Rest UploadQueue::RestNow() const {
+  Rest rest{0, rest_.why};
+  for (const auto& [name, item] : items_) {
+    struct stat about;
+    if (stat(item.upload->path().c_str(), &about) == 0)
+      rest.unsent += std::max<int64_t>(0, about.st_size - item.sent);
+  }
+  if (rest.why.empty()) rest.why = "the store does not answer";
+  return rest;
 }
 
 void UploadQueue::Run() {
@@ -153,6 +167,7 @@ void UploadQueue::NoteRound(const Result<bool>& round, bool hurry) {
   int64_t unsent = 0;
   for (const auto& [name, item] : items) unsent += item->upload->Unsent();
   const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [name, item] : items) item->sent = item->upload->Sent();
   rest_.unsent = unsent;
   rest_.why = round ? "" : round.error().message;
   if (round && !*round && hurry && unsent == 0) ++rounds_;

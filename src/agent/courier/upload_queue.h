@@ -44,12 +44,14 @@ class UploadQueue {
 
  private:
   struct Item {
-    std::unique_ptr<SegmentUpload> upload;  // only the thread touches it
+    std::unique_ptr<SegmentUpload> upload;  // only the thread touches it, but for its path
     bool done = false;
+    int64_t sent = 0;  // after the last round
   };
   void Run();
   Result<bool> Round(bool hurry);
   void Pace(bool hurry);
+  Rest RestNow() const;
   void NoteRound(const Result<bool>& round, bool hurry);
   void BoundBacklog(const std::map<std::string, Item*>& items);
 

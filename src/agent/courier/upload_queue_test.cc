@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <fstream>
+#include <future>
 #include <gtest/gtest.h>
+#include <thread>
 
 #include "agent/courier/leftovers.h"
 #include "agent/slot_claim.h"
@@ -72,6 +74,24 @@ TEST_F(UploadQueueTest, AStoreThatIsAwayIsToldAndCaughtUpWith) {
   away_ = false;
   EXPECT_EQ(queue.Drain(60 * kSecond).unsent, 0);
   EXPECT_EQ(Stored("f"), "written meanwhile\n");
+}
+
+TEST_F(UploadQueueTest, WhatWasWrittenWhileTheStoreDoesNotAnswerIsCounted) {
+  std::promise<void> answers;
+  std::atomic<bool> asked = false;
+  auto options = Options();
+  options.beside = [&](Store*) {
+    if (!asked.exchange(true)) answers.get_future().wait();
+  };
+  UploadQueue queue(std::move(options));
+  queue.Add("a", Upload("a"));
+  while (!asked) std::this_thread::yield();
+  Write("a", "twelve bytes");
+  const auto rest = queue.Drain(1000);
+  EXPECT_EQ(rest.unsent, 12);
+  EXPECT_EQ(rest.why, "the store does not answer");
+  answers.set_value();
+  EXPECT_EQ(queue.Drain(60 * kSecond).unsent, 0);
 }
 
 TEST_F(UploadQueueTest, TheBacklogIsBounded) {
