@@ -37,7 +37,7 @@ class StoreDepot : public JobDepot {
   }
 
  private:
-  const PosixClock clock_;
+  const PosixClock clock_{};
   std::map<std::string, int64_t> looked_us_;  // by id, monotonic
 };
 

@@ -33,7 +33,7 @@ void KeepSteps(std::vector<Offer>* offers) {
       return stepwise && other.instead.kind == offer.instead.kind &&
              other.start.p50_s - offer.start.p50_s <= kWorthS;
     });
-    if (!in_vain) kept.push_back(std::move(offer));
+    if (!in_vain) kept.push_back(offer);
   }
   *offers = std::move(kept);
 }
