@@ -45,8 +45,8 @@ struct SubmitPlan {
 // How much of each record List() must fill; it may fill more.
 enum class ListDetail {
   kFull,
-  kTable,  // what a table shows: id, user, lab, partition, name, command, gpus, nodes, submitted_us, array,
-           // state, reason, attempt, exit_status, started_us, ended_us
+  kTable,   // what a table shows: id, user, lab, partition, name, command, gpus, nodes, submitted_us, array,
+            // state, reason, attempt, exit_status, started_us, ended_us
   kStored,  // what the store must keep for it: id, state, snapshot, environment
 };
 

@@ -33,7 +33,7 @@ Result<void> BringFile(const Store& store, const std::string& key, const std::st
   if (files.Exists(path)) return {};
   OC_TRY(text, store.Get(key, 0, kMostSmall));
   OC_TRY_VOID(files.MakeFolders(FolderOf(path)));
-  const Result<void> made = files.CreateExclusive(path, text);
+  Result<void> made = files.CreateExclusive(path, text);
   if (!made && made.error().code != ErrorCode::kConflict) return made;
   return {};
 }
