@@ -8,6 +8,7 @@ import signal
 import time
 
 from overcap_rig import PYTHON, REPOSITORY, Rig, main, shell
+from rigs.counting_job import COUNTING_JOB
 
 ME = getpass.getuser()
 POLICY = f"""nodes:
@@ -20,22 +21,6 @@ partitions:
   short: {{max_time: 1h}}
   user-overcap: {{grace: 20s, quantum: 0}}
   overcap: {{grace: 20s, quantum: 0}}
-"""
-
-# Counts steps until facts/finish is there, and saves when it is told to stop.
-RESUME = """
-from overcap import checkpoint
-import os, time
-state = checkpoint.load({"step": 0})
-print(f"attempt {os.environ['OVERCAP_ATTEMPT']} begins at step {state['step']}", flush=True)
-while not os.path.exists(os.path.join(os.environ["FACTS"], "finish")):
-    time.sleep(0.01)
-    state["step"] += 1
-    if checkpoint.should_stop():
-        checkpoint.save(state)
-        print(f"saved step {state['step']}", flush=True)
-        checkpoint.exit()
-print(f"done at step {state['step']}", flush=True)
 """
 
 
@@ -76,7 +61,7 @@ class Lending(PolicyRig):
         return self.submit("-p", "overcap", "--account", lab, "-n", "1", "--", PYTHON, "-S", "resume.py")
 
     def test_borrowers_give_back_within_the_grace_time_and_lose_no_step(self):
-        self.write("resume.py", RESUME)
+        self.write("resume.py", COUNTING_JOB)
         self.env.update(PYTHONPATH=str(REPOSITORY / "python"), PYTHONDONTWRITEBYTECODE="1")
         jobs = [self.borrow(lab) for lab in ("vision", "vision", "vision", "language")]
         for job in jobs:

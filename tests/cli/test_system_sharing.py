@@ -7,25 +7,13 @@ import time
 import unittest
 
 from overcap_rig import REPOSITORY, main, shell
+from rigs.counting_job import COUNTING_JOB
 from system_rig import SystemRig
 
 PYTHON = shutil.which("python3", path="/usr/bin:/bin")  # one that every user may run
 
-# Counts steps until facts/finish is there, and saves when it is told to stop.
-RESUME = """
-from overcap import checkpoint
-import os, time
-state = checkpoint.load({"step": 0})
-print(f"uid {os.getuid()} attempt {os.environ['OVERCAP_ATTEMPT']} begins at step {state['step']}", flush=True)
-while not os.path.exists(os.path.join(os.environ["FACTS"], "finish")):
-    time.sleep(0.01)
-    state["step"] += 1
-    if checkpoint.should_stop():
-        checkpoint.save(state)
-        print(f"saved step {state['step']}", flush=True)
-        checkpoint.exit()
-print(f"done at step {state['step']}", flush=True)
-"""
+# It also says who it runs as.
+RESUME = COUNTING_JOB.replace('f"attempt', 'f"uid {os.getuid()} attempt')
 
 
 @unittest.skipUnless(PYTHON, "NOT TESTED: there is no python3 in /usr/bin that other users could run")

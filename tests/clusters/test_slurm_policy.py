@@ -6,6 +6,7 @@ import signal
 import time
 
 from slurm_jobs_rig import DEADLINE, NODE_PYTHON, REPOSITORY, SlurmJobsRig, main
+from rigs.counting_job import COUNTING_JOB
 from rigs.slurm_policy import PolicyCluster
 
 DEADLINE_SECONDS = 400
@@ -23,22 +24,6 @@ partitions:
   overcap: {{grace: 2m, quantum: 0}}
 maintenance:
   - {{name: power, nodes: n1, start: 2036-12-01T08:00:00Z, duration: 8h}}
-"""
-
-# Counts steps until facts/finish is there, and saves when it is told to stop.
-RESUME = """
-from overcap import checkpoint
-import os, sys, time
-state = checkpoint.load({"step": 0})
-print(f"attempt {os.environ['OVERCAP_ATTEMPT']} begins at step {state['step']}", flush=True)
-while not os.path.exists(os.path.join(os.environ["FACTS"], "finish")):
-    time.sleep(0.01)
-    state["step"] += 1
-    if checkpoint.should_stop():
-        checkpoint.save(state)
-        print(f"saved step {state['step']}", flush=True)
-        checkpoint.exit()
-print(f"done at step {state['step']}", flush=True)
 """
 
 
@@ -129,7 +114,7 @@ class Applied(PolicyRig):
 class Ruled(PolicyRig):
     def setUp(self):
         super().setUp()
-        self.write("resume.py", RESUME)
+        self.write("resume.py", COUNTING_JOB)
         self.env.update(PYTHONPATH=str(REPOSITORY / "python"), PYTHONDONTWRITEBYTECODE="1")
         if not type(self).applied:
             done = self.apply()

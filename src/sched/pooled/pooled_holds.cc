@@ -62,15 +62,21 @@ PooledScheduler::EndChange PooledScheduler::EndChangeOf(const Job& viewer, int p
   return {false, limit_s};
 }
 
+Amounts PooledScheduler::UnclaimedOn(int node) const {
+  const NodeTable::Node& one = nodes_[node];
+  Amounts free = {one.free_gpus, one.free_cpus, one.free_mem};
+  for (const Owed& owed : uses_[static_cast<size_t>(node)].owed)
+    free[0] -= owed.gpus, free[1] -= owed.cpus, free[2] -= owed.mem;
+  return free;
+}
+
 // The earliest time at which one share of the job fits on the node, and until when that is known if nothing
 // happens there; kForever: nobody knows. Runs end at a time, or some seconds from now: what was told to go,
 // and what may be stopped. The order of ends changes only when one of the latter passes one of the former.
 FreeMemory::Entry PooledScheduler::FreeAt(const Job& job, int partition, int node, int64_t now_s) {
-  const NodeTable::Node& one = nodes_[node];
   const Need& need = job.told.need;
   const NodeUse& use = uses_[static_cast<size_t>(node)];
-  Amounts free = {one.free_gpus, one.free_cpus, one.free_mem};
-  for (const Owed& owed : use.owed) free[0] -= owed.gpus, free[1] -= owed.cpus, free[2] -= owed.mem;
+  Amounts free = UnclaimedOn(node);
   const auto fits = [&] { return free[0] >= need.gpus && free[1] >= need.cpus && free[2] >= need.mem_mb; };
   if (fits()) return {0, kForever, true};
   std::vector<NodeEnd>& ends = node_ends_;
@@ -104,11 +110,9 @@ FreeMemory::Entry PooledScheduler::FreeAt(const Job& job, int partition, int nod
 
 // The same, for now only; kForever also when it is not before `before_s`.
 int64_t PooledScheduler::FreeNow(const Job& job, int partition, int node, int64_t now_s, int64_t before_s) {
-  const NodeTable::Node& one = nodes_[node];
   const Need& need = job.told.need;
   const NodeUse& use = uses_[static_cast<size_t>(node)];
-  Amounts free = {one.free_gpus, one.free_cpus, one.free_mem};
-  for (const Owed& owed : use.owed) free[0] -= owed.gpus, free[1] -= owed.cpus, free[2] -= owed.mem;
+  Amounts free = UnclaimedOn(node);
   const auto fits = [&] { return free[0] >= need.gpus && free[1] >= need.cpus && free[2] >= need.mem_mb; };
   if (fits()) return now_s;
   ends_.clear();

@@ -50,11 +50,10 @@ Candidate PooledScheduler::CandidateOf(JobRef ref, int64_t now_s) const {
 // What is short on a node when `gone` and those that were told to go before have left, and nobody else has
 // claimed it.
 Amounts PooledScheduler::MissingOn(int node, const Need& need, const std::vector<JobRef>& gone) const {
-  const NodeTable::Node& one = nodes_[node];
-  const NodeUse& use = uses_[static_cast<size_t>(node)];
-  Amounts missing = {need.gpus - one.free_gpus - use.leaving[0], need.cpus - one.free_cpus - use.leaving[1],
-                     need.mem_mb - one.free_mem - use.leaving[2]};
-  for (const Owed& owed : use.owed) missing[0] += owed.gpus, missing[1] += owed.cpus, missing[2] += owed.mem;
+  const Amounts free = UnclaimedOn(node);
+  const Amounts& leaving = uses_[static_cast<size_t>(node)].leaving;
+  Amounts missing = {need.gpus - free[0] - leaving[0], need.cpus - free[1] - leaving[1],
+                     need.mem_mb - free[2] - leaving[2]};
   for (const JobRef ref : gone) {
     const Job& victim = jobs_[ref];
     for (const GpuShare& share : victim.shares) {

@@ -233,6 +233,7 @@ class PooledScheduler {
   uint64_t MemoryKey(int demand, int partition, int lab, int type) const;
   FreeMemory::Entry FreeAt(const Job& job, int partition, int node, int64_t now_s);
   int64_t FreeNow(const Job& job, int partition, int node, int64_t now_s, int64_t before_s);
+  Amounts UnclaimedOn(int node) const;  // free there, less what is owed to claims
   FreeMemory& FreeTimes(const Job& job, int partition, int type);
   bool GoneBefore(const Hold& hold, int partition, int lab, int64_t limit_s, int64_t now_s) const;
   bool HoldAllows(int node, const Need& need, int partition, int lab, int64_t limit_s, int64_t now_s) const;
