@@ -5,11 +5,14 @@
 option(OVERCAP_PRECOMPILE "precompile the headers that nearly every file reads" OFF)
 
 find_program(CCACHE ccache)
-if(CCACHE AND OVERCAP_PRECOMPILE)  # it keeps nothing that used precompiled headers unless it is told that it may
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
-elseif(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+if(CCACHE)
+  # Every clone of this project shares what was compiled in any other, wherever it lies.
+  set(ccache_settings CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=true)
+  if(OVERCAP_PRECOMPILE)  # it keeps nothing that used precompiled headers unless it is told that it may
+    list(APPEND ccache_settings CCACHE_SLOPPINESS=pch_defines,time_macros)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  endif()
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env ${ccache_settings} ${CCACHE})
 endif()
 
 add_library(overcap_flags INTERFACE)
