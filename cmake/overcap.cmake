@@ -45,6 +45,20 @@ function(overcap_precompile target)
   endif()
 endfunction()
 
+# overcap_test_places(SOURCES...): where the tests' data and the program lie, for the sources that name them only: what else
+# is compiled is the same in every clone. A source that names one for the first time wants `cmake --preset ...` again.
+function(overcap_test_places)
+  foreach(source ${ARGN})
+    foreach(place "OVERCAP_TEST_DATA=\"${PROJECT_SOURCE_DIR}/tests/data\"" "OVERCAP_BINARY=\"${PROJECT_BINARY_DIR}/overcap\"")
+      string(REGEX REPLACE "=.*" "" name ${place})
+      file(STRINGS ${source} lines REGEX ${name} LIMIT_COUNT 1)
+      if(lines)
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS ${place})
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
 # overcap_library(NAME [DEPS ...]): src/NAME/**.cc without tests -> library `overcap_NAME`;
 # src/NAME/**_test.cc -> program `NAME_test`. NAME may be a path such as clusters/local.
 function(overcap_library name)
@@ -67,9 +81,7 @@ function(overcap_library name)
     target_link_libraries(${id}_test PRIVATE overcap_${id} ${ARG_TEST_DEPS} GTest::gtest_main rapidcheck)
     # Tests are compiled more often than they run: without optimisation in half the time, sanitized ones above all.
     target_compile_options(${id}_test PRIVATE -O0)
-    target_compile_definitions(${id}_test PRIVATE
-      OVERCAP_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
-      OVERCAP_BINARY="${PROJECT_BINARY_DIR}/overcap")
+    overcap_test_places(${tests})
     overcap_precompile(${id}_test <gtest/gtest.h>)
     set_target_properties(${id}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/unit)
     add_test(NAME ${id} COMMAND ${id}_test)
