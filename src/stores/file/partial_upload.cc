@@ -168,6 +168,7 @@ Result<void> PartialUpload::Finish() {
   const int root = target_.root->Get();
   const int error = PlaceObjectFile(root, target_.key, partial_, fd_.Get(), target_.mode, target_.manner);
   unlinkat(root, journal_.c_str(), 0);
+  journal_fd_ = Fd();  // over NFS what is open keeps a name until it is closed
   if (error != 0) return Fail(UploadError(error, target_));
   return {};
 }
