@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting of places. Pure.
+// Sorting of places by score. Pure.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace overcap::pooled {
 
-// As std::sort, in a time that grows with their number alone.
-void SortPlaces(std::vector<Place>* places);
+// Higher scores first; equal ones stay in their order. As std::stable_sort, in a time that grows with their
+// number alone.
+void SortByScore(std::vector<Rank>* ranks);
 
 }  // namespace overcap::pooled

@@ -15,6 +15,10 @@ uint32_t ShortLimit(int64_t limit_s) {
   return static_cast<uint32_t>(std::min<int64_t>(limit_s, ~uint32_t{0}));
 }
 
+Rank RankOf(const Place& place, int account) {
+  return {place.score, place.line, place.kind, place.limit, account};
+}
+
 }  // namespace
 
 int64_t RoundedLimit(int64_t limit_s) {
@@ -160,40 +164,51 @@ Place PooledScheduler::PlaceOf(uint32_t at) const {
   const Line& line = lines_[at];
   const PoolJob& first = jobs_[line.first()].told;
   const int64_t own = OwnPoints(first);
-  return {PointsOf(shares_.Of(line.account)) + own,
+  return {share_points_[static_cast<size_t>(line.account)] + own,
           own,
           first.submit_s,
           first.seq,
           at,
           line.kind,
-          ShortLimit(line.limit_s),
-          line.account};
+          ShortLimit(line.limit_s)};
 }
 
 double PooledScheduler::ScoreOf(JobRef ref) const {
   const PoolJob& told = jobs_[ref].told;
-  return static_cast<double>(PointsOf(shares_.Of(told.account)) + OwnPoints(told)) / kPoint;
+  return static_cast<double>(share_points_[static_cast<size_t>(told.account)] + OwnPoints(told)) / kPoint;
+}
+
+// Whether the line that has this rank goes before who stands there.
+bool PooledScheduler::Before(const Rank& rank, const Place& place) const {
+  return rank.score != place.score ? rank.score > place.score : lines_[rank.line].placed.Earlier(place);
 }
 
 // Takes a line out of the order, puts it in, or moves it, and everything between.
 void PooledScheduler::MoveInOrder(Tier* tier, uint32_t at) {
   Line& line = lines_[at];
-  std::vector<Place>& order = tier->order;
+  std::vector<Rank>& order = tier->order;
   std::vector<Mark>& marks = tier->marks;
+  const auto place_of = [&](const Place& place) {
+    return std::lower_bound(order.begin(), order.end(), place,
+                            [this](const Rank& rank, const Place& one) { return Before(rank, one); }) -
+           order.begin();
+  };
   const bool was_in = line.in_order;
-  line.placed.score = PointsOf(shares_.Of(line.account)) + line.placed.own;  // shares may have changed since
-  const auto old = std::lower_bound(order.begin(), order.end(), line.placed) - order.begin();
+  line.placed.score = share_points_[static_cast<size_t>(line.account)] + line.placed.own;
+  const auto old = was_in ? place_of(line.placed) : 0;
   line.dirty = false;
   line.in_order = !line.empty();
   if (!line.in_order) {
     if (was_in) order.erase(order.begin() + old), marks.erase(marks.begin() + old);
     return;
   }
-  line.placed = PlaceOf(at);
-  const Mark mark{line.placed.kind, line.placed.limit};
-  auto now = std::lower_bound(order.begin(), order.end(), line.placed) - order.begin();
+  const Place placed = PlaceOf(at);
+  const Rank rank = RankOf(placed, line.account);
+  const Mark mark{placed.kind, placed.limit};
+  auto now = place_of(placed);
+  line.placed = placed;
   if (!was_in) {
-    order.insert(order.begin() + now, line.placed);
+    order.insert(order.begin() + now, rank);
     marks.insert(marks.begin() + now, mark);
     return;
   }
@@ -205,43 +220,65 @@ void PooledScheduler::MoveInOrder(Tier* tier, uint32_t at) {
     std::move_backward(order.begin() + now, order.begin() + old, order.begin() + old + 1);
     std::move_backward(marks.begin() + now, marks.begin() + old, marks.begin() + old + 1);
   }
-  order[static_cast<size_t>(now)] = line.placed;
+  order[static_cast<size_t>(now)] = rank;
   marks[static_cast<size_t>(now)] = mark;
 }
 
-// Brings the order up to date: of the lines that changed, or of all of them after shares have changed.
-void PooledScheduler::Sort(Tier* tier, bool all) {
-  if (!all && tier->dirty.size() <= kFewLines) {
+// Brings the order up to date: the lines that changed.
+void PooledScheduler::SortChanged(Tier* tier) {
+  if (tier->dirty.size() <= kFewLines) {
     for (const uint32_t line : tier->dirty) MoveInOrder(tier, line);
     tier->dirty.clear();
     return;
   }
-  std::vector<Place>& order = tier->order;
-  if (!tier->dirty.empty())
-    std::erase_if(order, [this](const Place& place) { return lines_[place.line].dirty; });
+  std::vector<Rank>& order = tier->order;
+  std::erase_if(order, [this](const Rank& rank) { return lines_[rank.line].dirty; });
   const auto old = static_cast<std::ptrdiff_t>(order.size());
   for (const uint32_t at : tier->dirty) {
     Line& line = lines_[at];
     line.dirty = false;
     line.in_order = !line.empty();
-    if (line.in_order) order.push_back(line.placed = PlaceOf(at));
+    if (line.in_order) order.push_back(RankOf(line.placed = PlaceOf(at), line.account));
   }
   tier->dirty.clear();
-  if (all) {
-    SortAll(&order);
-  } else {
-    std::sort(order.begin() + old, order.end());
-    std::inplace_merge(order.begin(), order.begin() + old, order.end());
-  }
-  tier->marks.clear();
-  for (const Place& place : order) tier->marks.push_back({place.kind, place.limit});
+  const auto before = [this](const Rank& a, const Rank& b) {
+    return a.score != b.score ? a.score > b.score : lines_[a.line].placed.Earlier(lines_[b.line].placed);
+  };
+  std::sort(order.begin() + old, order.end(), before);
+  std::inplace_merge(order.begin(), order.begin() + old, order.end(), before);
+  MarkRanks(tier);
 }
 
-void PooledScheduler::SortAll(std::vector<Place>* order) {
-  std::vector<int64_t> shares;
-  for (size_t i = 0; i < accounts_.size(); ++i) shares.push_back(PointsOf(shares_.Of(static_cast<int>(i))));
-  for (Place& place : *order) place.score = shares[static_cast<size_t>(place.account)] + place.own;
-  SortPlaces(order);
+// Fair shares have changed. Those of one account keep their order among themselves.
+void PooledScheduler::ShareAnew() {
+  std::vector<int64_t> more;
+  for (size_t i = 0; i < share_points_.size(); ++i) {
+    const int64_t points = PointsOf(shares_.Of(static_cast<int>(i)));
+    more.push_back(points - share_points_[i]);
+    share_points_[i] = points;
+  }
+  for (Tier& tier : tiers_) {
+    for (Rank& rank : tier.order) rank.score += more[static_cast<size_t>(rank.account)];
+    SortByScore(&tier.order);
+    for (auto first = tier.order.begin(); first != tier.order.end();) {
+      bool of_one = true;
+      auto end = first + 1;
+      for (; end != tier.order.end() && end->score == first->score; ++end)
+        of_one = of_one && end->account == first->account;
+      if (!of_one) {
+        std::sort(first, end, [this](const Rank& a, const Rank& b) {
+          return lines_[a.line].placed.Earlier(lines_[b.line].placed);
+        });
+      }
+      first = end;
+    }
+    MarkRanks(&tier);
+  }
+}
+
+void PooledScheduler::MarkRanks(Tier* tier) {
+  tier->marks.clear();
+  for (const Rank& rank : tier->order) tier->marks.push_back({rank.kind, rank.limit});
 }
 
 }  // namespace overcap::pooled

@@ -17,17 +17,16 @@ const std::vector<Action>& PooledScheduler::Pass(int64_t now_s) {
     if (next != openings_.end()) wake_s_ = *next;
   }
   StartReady(now_s);
-  bool all = shares_.Refresh(now_s) || sort_all_;
-  sort_all_ = false;
+  for (Tier& tier : tiers_) SortChanged(&tier);
+  if (shares_.Refresh(now_s)) ShareAnew();
   do {
     once_more_ = false;
     ++pass_;
     ++stuck_round_;
     ClearHolds();
-    for (Tier& tier : tiers_) Sort(&tier, all);
+    for (Tier& tier : tiers_) SortChanged(&tier);
     if (queued_ == 0) break;
     for (Tier& tier : tiers_) Walk(&tier, now_s);
-    all = false;
   } while (once_more_);
   return actions_;
 }
@@ -36,7 +35,7 @@ void PooledScheduler::Forget() {
   victim_nodes_.Forget();
   free_times_.Forget();
   ++version_;
-  sort_all_ = true;
+  for (uint32_t line = 0; line < lines_.size(); ++line) MarkDirty(line);
 }
 
 // Whether a job that was not told to go runs in one of these partitions.
@@ -119,7 +118,7 @@ void PooledScheduler::Walk(Tier* tier, int64_t now_s) {
     if (look && NothingLeft(*tier)) return;
     look = false;
     Place place;
-    if (!again_.empty() && (at == tier->order.size() || again_.front() < tier->order[at])) {
+    if (!again_.empty() && (at == tier->order.size() || !Before(tier->order[at], again_.front()))) {
       place = again_.front();
       std::pop_heap(again_.begin(), again_.end(), later);
       again_.pop_back();
@@ -127,7 +126,7 @@ void PooledScheduler::Walk(Tier* tier, int64_t now_s) {
     } else {
       const Mark& mark = tier->marks[at++];
       if (is_stuck(mark.kind, mark.limit)) continue;
-      place = tier->order[at - 1];
+      place = lines_[tier->order[at - 1].line].placed;
     }
     Line& line = lines_[place.line];
     if (line.empty()) continue;

@@ -73,6 +73,7 @@ uint32_t PooledScheduler::NewBudget(int limit, Unit unit) {
 
 int PooledScheduler::AddAccount(const AccountRule& rule) {
   const int account = shares_.AddAccount(rule.lab);
+  share_points_.push_back(PointsOf(shares_.Of(account)));
   const auto user = static_cast<size_t>(rule.user);
   accounts_.push_back({rule.lab, rule.user, static_cast<uint32_t>(budgets_.size()), rule.partitions});
   const auto add = [&](int limit, Unit unit) { budgets_[NewBudget(limit, unit)].account = account; };

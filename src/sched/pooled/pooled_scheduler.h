@@ -184,8 +184,10 @@ class PooledScheduler {
   int64_t OwnPoints(const PoolJob& told) const;
   Place PlaceOf(uint32_t line) const;
   void MoveInOrder(Tier* tier, uint32_t line);
-  void Sort(Tier* tier, bool all);
-  void SortAll(std::vector<Place>* order);
+  bool Before(const Rank& rank, const Place& place) const;
+  void SortChanged(Tier* tier);
+  void ShareAnew();
+  void MarkRanks(Tier* tier);
   bool Older(JobRef a, JobRef b) const;
 
   // pooled_runs.cc
@@ -264,6 +266,7 @@ class PooledScheduler {
   Rules rules_;
   NodeTable nodes_;
   FairShare shares_;
+  std::vector<int64_t> share_points_;  // by account: what the order goes by
   std::vector<NodeShape> shapes_;
   std::vector<NodeUse> uses_;     // by node
   std::vector<int> run_gpus_;     // by node and partition: of jobs that run and were not told to go
@@ -315,7 +318,6 @@ class PooledScheduler {
   int64_t opened_s_ = -kForever;               // the last pass, as far as openings are concerned
   size_t queued_ = 0, running_ = 0;
   uint64_t pass_ = 0, version_ = 0;  // pass_: rounds of passes
-  bool sort_all_ = false;
   bool unsure_ = false;     // why the last one is stuck may be otherwise for the next one of its kind
   bool once_more_ = false;  // somebody for whom something was kept has started elsewhere
   int64_t wake_s_ = kForever;

@@ -22,20 +22,29 @@ int64_t RoundedLimit(int64_t limit_s);
 constexpr double kPoint = 1e9;
 int64_t PointsOf(double score);
 
-// A place in the order of a tier: higher scores first, then who was submitted first.
+// Where a line stands: higher scores first, then who was submitted first.
 struct Place {
   int64_t score = 0;  // with the fair share of the account
   int64_t own = 0;    // without it
   int64_t submit_s = 0;
   uint64_t seq = 0;
-  uint32_t line = 0, kind = 0, limit = 0;  // those of the line, to be looked at without it
-  int account = 0;
+  uint32_t line = 0, kind = 0, limit = 0;     // those of the line, to be looked at without it
   bool operator<(const Place& other) const {  // goes before
-    if (score != other.score) return score > other.score;
+    return score != other.score ? score > other.score : Earlier(other);
+  }
+  bool Earlier(const Place& other) const {
     if (submit_s != other.submit_s) return submit_s < other.submit_s;
     if (seq != other.seq) return seq < other.seq;
     return line < other.line;
   }
+};
+
+// A place in the order of a tier, as little of it as sorting needs: all are sorted anew whenever fair shares
+// are looked at.
+struct Rank {
+  int64_t score = 0;
+  uint32_t line = 0, kind = 0, limit = 0;
+  int account = 0;
 };
 
 struct Line {
@@ -45,7 +54,7 @@ struct Line {
   double boost = 0;
   std::vector<JobRef> jobs;  // oldest first, from `head` on
   size_t head = 0;
-  Place placed;  // where it stands in the order of its tier, if it does
+  Place placed;  // where it stands in the order of its tier, if it does; the score: of when it was put there
   bool in_order = false, dirty = false;
   bool empty() const { return head == jobs.size(); }
   JobRef first() const { return jobs[head]; }
@@ -71,7 +80,7 @@ struct Stuck {
 struct Tier {
   int priority = 0;
   uint64_t partitions = 0;
-  std::vector<Place> order;     // lines with jobs, sorted, but for those that are dirty
+  std::vector<Rank> order;      // lines with jobs, sorted, but for those that are dirty
   std::vector<Mark> marks;      // of the same
   std::vector<uint32_t> dirty;  // lines whose first job is not what `order` says
 };
