@@ -65,6 +65,7 @@ RunTimes::RunTimes(std::vector<PastRun> runs) {
 void RunTimes::Add(const std::string& name, const PastRun& run) {
   Group& group = groups_[name];
   group.ended += run.goes_on ? 0 : 1;
+  group.limited += !run.goes_on && run.limit_s > 0 ? 1 : 0;
   group.seconds.seen.emplace_back(static_cast<float>(run.run_s), run.goes_on);
   if (run.limit_s > 0)
     group.parts.seen.emplace_back(
@@ -84,25 +85,26 @@ size_t RunTimes::RunsOf(std::string_view user) const {
 RunTime RunTimes::Of(const RunKind& kind) const {
   RunTime time;
   const bool limited = kind.limit_s > 0;
-  time.unit_s_ = limited ? static_cast<double>(kind.limit_s) : 1;
   time.after_s_ = kind.ran_s;
   time.most_s_ = limited ? std::max(kind.limit_s, kind.ran_s + 1) : kNever;
   time.last_s_ = time.most_s_;
-  const auto above = static_cast<float>(static_cast<double>(kind.ran_s) / time.unit_s_);
   // Several partitions: the first that is known stands for all.
   std::string_view partition = kind.partition.substr(0, kind.partition.find(','));
   float longest = 0;
   for (const Group* group : {Find('u', kind.user), kind.lab.empty() ? nullptr : Find('l', kind.lab),
                              Find('p', partition), Find('a', "")}) {
     if (group == nullptr) continue;
-    const Sample& sample = limited ? group->parts : group->seconds;
+    const bool by_limit = limited && 2 * group->limited >= group->ended;
+    const Sample& sample = by_limit ? group->parts : group->seconds;
+    const double unit_s = by_limit ? static_cast<double>(kind.limit_s) : 1;
+    const auto above = static_cast<float>(static_cast<double>(kind.ran_s) / unit_s);
     if (!sample.runs.empty()) longest = std::max(longest, sample.runs.back());
     const auto from = static_cast<size_t>(std::upper_bound(sample.runs.begin(), sample.runs.end(), above) -
                                           sample.runs.begin());
     if (from == sample.runs.size()) continue;
     time.levels_[time.used_++] = {&sample.runs[from], &sample.until[from],
                                   static_cast<uint32_t>(sample.runs.size() - from),
-                                  from == 0 ? 0 : sample.until[from - 1]};
+                                  from == 0 ? 0 : sample.until[from - 1], unit_s};
   }
   // Without a limit: twice as long as any, or as it ran so far.
   if (!limited && longest > 0) time.last_s_ = 2 * std::max(static_cast<int64_t>(longest), kind.ran_s);
@@ -118,7 +120,7 @@ int64_t RunTime::Draw(uint64_t chance) const {
     if (of >= level.weight()) continue;
     const float* const end = level.until + level.count;
     const float* const found = std::upper_bound(level.until, end, level.before + static_cast<float>(of));
-    const double drawn = level.runs[found == end ? level.count - 1 : found - level.until] * unit_s_;
+    const double drawn = level.runs[found == end ? level.count - 1 : found - level.until] * level.unit_s;
     return std::clamp(static_cast<int64_t>(std::lround(drawn)), after_s_ + 1, most_s_);
   }
   return last_s_;

@@ -4,7 +4,8 @@
 // What is learned is which part of its time limit a run used: of the same user, of the lab, of the partition,
 // of everybody. A user with few runs is known little: with n of them the user's own runs are drawn from n
 // times of n + kDoubt, else those of the lab in the same way, and so on; at the end of the line stands the
-// limit. Runs without a limit are drawn in seconds.
+// limit. Runs without a limit are drawn in seconds; so are others where most of the runs that are known had
+// none.
 //
 // Of the runs of the last days the short ones have ended and the long ones go on: those that go on are
 // counted as longer than they are yet (Kaplan and Meier's estimate), else all runs would seem short.
@@ -46,12 +47,12 @@ class RunTime {
     const float* runs = nullptr;   // ascending: parts of the limit, or seconds
     const float* until = nullptr;  // their weights, summed up
     uint32_t count = 0;
-    float before = 0;  // the weight of shorter ones
+    float before = 0;   // the weight of shorter ones
+    double unit_s = 1;  // of `runs`
     double weight() const { return until[count - 1] - before; }
   };
   std::array<Level, kLevels> levels_ = {};
   size_t used_ = 0;
-  double unit_s_ = 1;    // of what is drawn
   int64_t last_s_ = 0;   // where nothing is known
   int64_t after_s_ = 0;  // it takes longer than this
   int64_t most_s_ = kNever;
@@ -78,7 +79,7 @@ class RunTimes {
   };
   struct Group {
     Sample parts, seconds;
-    size_t ended = 0;
+    size_t ended = 0, limited = 0;  // limited: of them, those that had a limit
   };
   void Add(const std::string& group, const PastRun& run);
   const Group* Find(char kind, std::string_view name) const;

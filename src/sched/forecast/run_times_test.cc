@@ -35,6 +35,18 @@ TEST(RunTimes, AUserWithManyRunsIsTakenByThem) {
   EXPECT_NEAR(MeanOf(times.Of({"bob", "nlp", "short", 36000, 0})), 36000, 2000);
 }
 
+// A job that asks for no time has its partition's limit, but past runs know only what was asked for.
+TEST(RunTimes, RunsWithoutALimitTellSecondsAlsoToAJobThatHasOne) {
+  const RunTimes times(Runs("ann", "vision", 100, 360, 0));
+  EXPECT_NEAR(MeanOf(times.Of({"ann", "vision", "short", 172800, 0})), 360, 40);
+  EXPECT_GT(times.Of({"ann", "vision", "short", 172800, 300}).Draw(7), 300);
+  EXPECT_EQ(times.Of({"ann", "vision", "short", 60, 0}).Draw(7), 60) << "its limit ends it";
+  auto mixed = Runs("ann", "vision", 100, 360, 0);
+  for (const PastRun& run : Runs("ann", "vision", 150, 360, 3600)) mixed.push_back(run);
+  EXPECT_NEAR(MeanOf(RunTimes(mixed).Of({"ann", "vision", "short", 36000, 0})), 3600, 400)
+      << "most had a limit and used a tenth of it";
+}
+
 TEST(RunTimes, AUserWithFewRunsIsTakenByTheLabAsWell) {
   auto runs = Runs("ann", "vision", 1, 3600, 3600);
   for (const PastRun& run : Runs("bob", "vision", 200, 360, 3600)) runs.push_back(run);
