@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service that saves a workspace by itself: it outlives its starter, hears of changes, and never gives up quietly."""
+import json
 import os
 import pathlib
 import pty
+import shutil
 import signal
 import subprocess
 import time
 import unittest
 
-from overcap_rig import Rig, alive, main
+from overcap_rig import Rig, alive, main, needs_root
 
 
 class AutoRig(Rig):
@@ -118,6 +120,96 @@ class Service(AutoRig):
         self.refused("workspace", "auto", "work", "--every", "1h", "--settle", "1s", status=2, says="--settle")
         self.refused("workspace", "auto", "nosuch", "--every", "1h", status=3)
         self.refused("workspace", "auto", "work", "--status", status=3, says="by itself")
+
+
+# A `crontab` that keeps what it is given in a file, and speaks as cron's own does.
+CRONTAB = """#!/bin/sh
+case $1 in
+  -l) cat "$E2E_ROOT/crontab" 2>/dev/null || { echo "no crontab for $(id -un)" >&2; exit 1; } ;;
+  -) cat > "$E2E_ROOT/crontab" ;;
+  *) exit 2 ;;
+esac
+"""
+# In a mount namespace of its own, with nothing of the machine's cron: the crontab is put in, the service is killed as by a power cut, cron starts.
+BOOT = """
+mount -t tmpfs none /var/spool/cron && mkdir -m 1730 /var/spool/cron/crontabs && chgrp crontab /var/spool/cron/crontabs || exit 1
+mount -t tmpfs none /run && mount -t tmpfs none /etc/cron.d && mount --bind /dev/null /etc/crontab || exit 1
+told=$("$1" workspace auto work --every 1h --reboot --json) || exit 1
+echo "$told"
+crontab -l >&2
+kill -9 "$(echo "$told" | sed -n 's/.*"pid": *\\([0-9]*\\).*/\\1/p')" || exit 1
+exec timeout 20 cron -f
+"""
+
+
+class Reboot(AutoRig):
+    def setUp(self):
+        super().setUp()
+        self.crontab = self.root / "crontab"
+        self.crontab.write_text("# mine\n0 3 * * * true\n")
+        self.write("bin/crontab", CRONTAB, mode=0o755, base=self.root)
+        self.env["PATH"] = f"{self.root}/bin:{self.env['PATH']}"
+
+    def cut_power(self, pid):
+        self.kill(pid)
+        self.until(lambda: not alive(pid), "it to be gone")
+
+    def own_line(self):
+        lines = self.crontab.read_text().splitlines()
+        self.assertEqual(lines[:2], ["# mine", "0 3 * * * true"])
+        return lines[2:]
+
+    def test_a_line_in_the_crontab_starts_it_again_until_it_is_stopped(self):
+        pid = self.auto("--every", "1h", "--reboot")["pid"]
+        (line,) = self.own_line()
+        self.assertIn("already", self.ok("workspace", "auto", "work", "--every", "1h", "--reboot").err)
+        self.assertEqual(self.own_line(), [line])
+        self.cut_power(pid)
+        words = line.removeprefix("@reboot ").replace("\\%", "%")
+        bare = {"HOME": self.env["HOME"], "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin", "E2E_ROOT": str(self.root)}  # as cron has it
+        subprocess.run(["/bin/sh", "-c", words], env=bare, cwd="/", timeout=30, check=True, capture_output=True)
+        state = self.until_state("the first backup", lambda s: s["life"] == "runs" and s["saved_us"] and s["doing"] == "waits")
+        self.assertNotEqual(state["pid"], pid)
+        self.assertEqual(state["rules"], "every 1h")
+        self.cut_power(state["pid"])
+        self.auto("--on-change", "--reboot")  # other rules take the place of the old ones
+        self.assertIn("--on-change", self.own_line()[0])
+        self.assertEqual(len(self.own_line()), 1)
+        self.assertIn("no longer started after a reboot", self.ok("workspace", "auto", "work", "--stop").err)
+        self.assertEqual(self.own_line(), [])
+
+    def test_it_can_be_taken_back_where_nothing_runs(self):
+        self.cut_power(self.auto("--every", "1h", "--reboot")["pid"])
+        self.ok("workspace", "auto", "work", "--stop")
+        self.assertEqual(self.own_line(), [])
+        self.refused("workspace", "auto", "work", "--stop", status=3)
+
+    def test_what_cannot_be_done_is_told_before_anything_is_started(self):
+        rules = ("workspace", "auto", "work", "--every", "1h", "--reboot")
+        self.refused(*rules, "--foreground", status=2, says="--reboot")
+        self.refused(*rules, status=2, says="job", env={**self.env, "SLURM_JOB_ID": "7"})
+        self.write("bin/crontab", "#!/bin/sh\necho 'You (ann) are not allowed to use this program (crontab)' >&2\nexit 1\n", mode=0o755,
+                   base=self.root)
+        self.refused(*rules, status=4, says="You (ann) are not allowed")
+        (self.root / "bin/crontab").unlink()
+        self.refused(*rules, status=3, says="crontab", env={**self.env, "PATH": str(self.root / "bin")})
+        self.assertEqual(self.own_line(), [])
+        self.refused("workspace", "auto", "work", "--stop", status=3)
+
+    @needs_root
+    def test_a_real_cron_starts_it(self):
+        if not all(map(shutil.which, ("cron", "crontab", "unshare"))):
+            raise unittest.SkipTest("NOT TESTED: no cron here")
+        (self.root / "bin/crontab").unlink()
+        cron = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sh", "-c", BOOT, "sh", str(self.binary)], env=self.env,
+                                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            first = json.loads(cron.stdout.readline())["pid"]
+            self.until_state("cron to start it", lambda s: s["life"] == "runs" and s["pid"] != first and s["saved_us"])
+        finally:
+            cron.terminate()
+            said = cron.communicate(timeout=30)[1]
+        self.assertIn("@reboot env PATH=", said)
 
 
 class Trouble(AutoRig):

@@ -11,6 +11,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/workspace_words.h"
 #include "control/auto_requests.h"
+#include "control/reboot_line.h"
 #include "control/workspace_auto_log.h"
 #include "control/workspace_auto_service.h"
 #include "control/workspace_auto_start.h"
@@ -27,6 +28,7 @@ constexpr Flag kFlags[] = {
     {"--check", "", "TIME",
      "with --on-change: look at everything so often, whatever was told; by default 1h"},
     {"--margin", "", "TIME", "save it so long before the allocation ends; by default 5m"},
+    {"--reboot", "", "", "start it again after each reboot: a line in your crontab, until --stop"},
     {"--status", "", "", "tell how it goes"},
     {"--stop", "", "", "end it, after a last backup"},
     {"--foreground", "", "", "stay here: for job scripts and other services"},
@@ -95,9 +97,25 @@ Result<int> TellStatus(World& world, const FoundWorkspace& found, const std::str
   return 0;
 }
 
-Result<int> Stop(World& world, const FoundWorkspace& found, const std::string& host) {
+std::string RebootMark(const Workspace& workspace) {
+  return StrCat("overcap workspace auto ", workspace.id);
+}
+
+// So that no reboot brings back what was ended. Where there is no crontab there is no line either.
+Result<bool> DropRebootLine(const WorkspaceWorld& workspaces, const Workspace& workspace) {
+  auto dropped = SetRebootLine(workspaces.variables, "", RebootMark(workspace));
+  if (!dropped && dropped.error().code != ErrorCode::kNotFound && dropped.error().code != ErrorCode::kDenied)
+    return dropped;
+  return dropped.value_or(false);
+}
+
+Result<int> Stop(World& world, const WorkspaceWorld& workspaces, const FoundWorkspace& found) {
   const Workspace& workspace = found.workspace;
+  const std::string& host = workspaces.host;
+  OC_TRY(dropped, DropRebootLine(workspaces, workspace));
+  if (dropped) world.out().Note("it is no longer started after a reboot");
   auto ended = StopAutoService(workspace.root, workspace.name, host, found.folder, kStopPatienceUs);
+  if (!ended && ended.error().code == ErrorCode::kNotFound && dropped) return 0;
   if (!ended && ended.error().code == ErrorCode::kNotFound) {
     for (const AutoState& state : ReadAutoStates(workspace.root, workspace.name)) {
       if (state.host != host && LifeOf(state, host, world.clock().WallUs()) == AutoLife::kRuns)
@@ -121,20 +139,56 @@ Result<int> Stop(World& world, const FoundWorkspace& found, const std::string& h
   return 0;
 }
 
-// The words of the service's own command line.
-std::vector<std::string> ServiceWords(World& world, const Args& args, const FoundWorkspace& found,
-                                      const std::string& log) {
+// Of this command line: what every way to start it has.
+std::vector<std::string> RuleWords(World& world, const Args& args, const FoundWorkspace& found) {
   std::vector<std::string> argv = {world.binary()};
   const std::string& file = world.config_places().named_file;
   if (!file.empty()) argv.insert(argv.end(), {"--config", file});
-  argv.insert(argv.end(), {"--cluster", world.cluster_name(), "workspace", "auto", found.workspace.name,
-                           "--foreground", "--log", log});
+  argv.insert(argv.end(), {"--cluster", world.cluster_name(), "workspace", "auto", found.workspace.name});
   for (const std::string_view flag : {"--every", "--settle", "--max-delay", "--check", "--margin"}) {
     if (args.Has(flag)) argv.insert(argv.end(), {std::string(flag), std::string(args.Get(flag))});
   }
   if (args.Has("--on-change")) argv.push_back("--on-change");
+  return argv;
+}
+
+// The words of the service's own command line.
+std::vector<std::string> ServiceWords(World& world, const Args& args, const FoundWorkspace& found,
+                                      const std::string& log) {
+  std::vector<std::string> argv = RuleWords(world, args, found);
+  argv.insert(argv.end(), {"--foreground", "--log", log});
   if (found.workspace.secret == WorkspaceSecret::kPassphrase) argv.push_back("--passphrase-stdin");
   return argv;
+}
+
+// With --reboot: refuses what no reboot could start again, before anything is started.
+Result<std::string> RebootLineOf(World& world, const Args& args, const WorkspaceWorld& workspaces,
+                                 const FoundWorkspace& found) {
+  if (!args.Has("--reboot")) return std::string();
+  if (!AllocationHere(workspaces.variables).job.empty())
+    return Fail(ErrorCode::kUsage, "--reboot makes no sense in a job, which does not outlive one",
+                "let the job's script start it");
+  if (found.workspace.secret == WorkspaceSecret::kPassphrase &&
+      workspaces.variables.Get("OVERCAP_PASSPHRASE_FILE").empty())
+    return Fail(ErrorCode::kUsage, "nobody can type a passphrase after a reboot",
+                "OVERCAP_PASSPHRASE_FILE names a file that has it");
+  std::vector<std::string> words = {"env"};
+  for (const char* name : {"PATH", "OVERCAP_HOME", "OVERCAP_CONFIG", "OVERCAP_PASSPHRASE_FILE",
+                           "XDG_CONFIG_HOME", "XDG_STATE_HOME"}) {
+    if (workspaces.variables.Has(name)) words.push_back(StrCat(name, "=", workspaces.variables.Get(name)));
+  }
+  const std::vector<std::string> command = RuleWords(world, args, found);
+  words.insert(words.end(), command.begin(), command.end());
+  return RebootLine(words, RebootMark(found.workspace));
+}
+
+Result<void> KeepRebootLine(World& world, const WorkspaceWorld& workspaces, const Workspace& workspace,
+                            const std::string& line) {
+  if (line.empty()) return {};
+  OC_TRY(changed, SetRebootLine(workspaces.variables, line, RebootMark(workspace)));
+  world.out().Note(changed ? "a line in your crontab starts it again after a reboot"
+                           : "a line in your crontab starts it again after a reboot already");
+  return {};
 }
 
 // In a held allocation its holder starts it: what a shell there starts ends with the shell.
@@ -151,9 +205,11 @@ Result<pid_t> StartWhereItLasts(const WorkspaceWorld& workspaces, const FoundWor
 Result<int> Start(World& world, const Args& args, const WorkspaceWorld& workspaces,
                   const FoundWorkspace& found, const AutoRules& rules) {
   const Workspace& workspace = found.workspace;
+  OC_TRY(reboot_line, RebootLineOf(world, args, workspaces, found));
   if (const pid_t pid = AutoLockHolder(found.folder)) {
     const auto state = ReadAutoState(workspace.root, workspace.name, workspaces.host);
     if (state && state->pid == pid && state->rules == RulesText(rules)) {
+      OC_TRY_VOID(KeepRebootLine(world, workspaces, workspace, reboot_line));
       world.out().Line(StrCat("workspace '", workspace.name, "' is saved by itself already (pid ", pid, ", ",
                               state->rules, ")"));
       return 0;
@@ -169,6 +225,7 @@ Result<int> Start(World& world, const Args& args, const WorkspaceWorld& workspac
     OC_TRY(secret, SecretOf(workspaces, workspace));
     start.secret = std::move(secret);
   }
+  OC_TRY_VOID(KeepRebootLine(world, workspaces, workspace, reboot_line));
   start.log = AutoLogFile(workspace.root, workspace.name, workspaces.host);
   start.argv = ServiceWords(world, args, found, start.log);
   start.variables = workspaces.variables;
@@ -262,8 +319,7 @@ Result<int> Run(World& world, const Args& args) {
   const bool asks = args.Has("--status") || args.Has("--stop");
   if (asks) {
     OC_TRY(found, FindWorkspace(workspaces, name));
-    return args.Has("--stop") ? Stop(world, found, workspaces.host)
-                              : TellStatus(world, found, workspaces.host);
+    return args.Has("--stop") ? Stop(world, workspaces, found) : TellStatus(world, found, workspaces.host);
   }
   OC_TRY(rules, ReadRules(args));
   OC_TRY(found, FindWorkspaceHere(workspaces, name));
@@ -273,6 +329,7 @@ Result<int> Run(World& world, const Args& args) {
     }
     return Start(world, args, workspaces, found, rules);
   }
+  if (args.Has("--reboot")) return Fail(ErrorCode::kUsage, "--reboot and --foreground cannot go together");
   auto status = Serve(args, std::move(workspaces), found, rules, detached);
   if (!status && detached) {
     printf("%s %s\n", std::string(ErrorCodeName(status.error().code)).c_str(),
