@@ -152,8 +152,13 @@ std::string ActivateText(const Workspace& workspace, const std::string& folder) 
   if (workspace.env == "venv") text += StrCat(". ", SingleQuoted(folder + "/.venv/bin/activate"), "\n");
   if (workspace.env == "conda") {
     const std::string prefix = folder + "/.conda";
-    text += StrCat("export CONDA_PREFIX=", SingleQuoted(prefix),
-                   "\nexport PATH=", SingleQuoted(prefix + "/bin"), "\":$PATH\"\n");
+    const std::string scripts = SingleQuoted(prefix + "/etc/conda/activate.d");
+    text += StrCat(
+        "export CONDA_PREFIX=", SingleQuoted(prefix), "\nexport PATH=", SingleQuoted(prefix + "/bin"),
+        "\":$PATH\"\n",
+        // What packages want set, as conda itself does it; no pattern: zsh stops where one matches nothing.
+        "for oc_script in $(ls ", scripts, " 2>/dev/null); do\n  case $oc_script in *.sh) . ", scripts,
+        "/\"$oc_script\" ;; esac\ndone\nunset oc_script\n");
   }
   return text;
 }

@@ -271,12 +271,6 @@ class Story(WorkspaceRig):
         self.assertEqual(self.picture(self.folder), before)
         self.ws("backup")
 
-    @unittest.skipUnless(any(map(shutil.which, ("conda", "mamba", "micromamba"))),
-                         "NOT TESTED: --env conda: none of conda, mamba and micromamba is installed")
-    def test_a_conda_environment_comes_with_it(self):
-        self.create("--env", "conda", "--setup", "python -c 'open(\"which\", \"w\").write(__import__(\"sys\").prefix)'")
-        self.assertEqual((self.folder / "which").read_text(), str(self.folder / ".conda"))
-
     def test_a_venv_and_ccache_come_with_it(self):
         if subprocess.run(["python3", "-c", "import ensurepip"], capture_output=True, check=False).returncode != 0:
             raise unittest.SkipTest("NOT TESTED: python3 has no ensurepip, so no virtual environment can be made")
@@ -383,6 +377,7 @@ class BadInput(WorkspaceRig):
         self.create(name="other", folder=self.disk / "other")
         self.refused("workspace", "status", status=2, says="which workspace? there are other, work")
         self.refused("workspace", "status", "wrok", status=3, says="did you mean 'work'?")
+        self.refused("workspace", "ls", "other", cwd=self.folder, status=3, says="--name other")
         self.refused("workspace", "restore", "ffff", cwd=self.folder, status=3, says="ffff")
         self.refused("workspace", "cat", "latest", "nothing", cwd=self.folder, status=3, says="nothing")
         self.refused("workspace", "cat", "latest", "../other", cwd=self.folder, status=2, says="not inside")

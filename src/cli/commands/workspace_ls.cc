@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -96,11 +98,21 @@ std::string EntryJson(const SnapshotEntry& entry) {
   return json.EndObject().Take();
 }
 
+bool IsWorkspace(const OpenedWorkspace& opened, const std::string& name) {
+  const std::vector<std::string>& roots = opened.workspaces.roots;
+  return std::any_of(roots.begin(), roots.end(),
+                     [&](const std::string& root) { return WorkspaceBook(root).Find(name).has_value(); });
+}
+
 // Line by line: a million entries are never in memory at once.
 Result<int> ListEntries(World& world, const OpenedWorkspace& opened, const Args& args) {
   Output& out = world.out();
   const std::vector<std::string>& words = args.words();
-  OC_TRY(snapshot, opened.repository.Find(opened.found.workspace.name, words[0]));
+  auto snapshot = opened.repository.Find(opened.found.workspace.name, words[0]);
+  if (!snapshot && snapshot.error().code == ErrorCode::kNotFound && IsWorkspace(opened, words[0]))
+    snapshot.error().hint =
+        StrCat("'overcap workspace ls --name ", words[0], "' lists those of the workspace");
+  if (!snapshot) return Fail(snapshot.error());
   std::string path;
   if (words.size() > 1) {
     OC_TRY(typed, PathInWorkspace(words[1], opened.found.folder, opened.workspaces.folder));
@@ -117,7 +129,7 @@ Result<int> ListEntries(World& world, const OpenedWorkspace& opened, const Args&
     first = false;
     return {};
   };
-  OC_TRY_VOID(contents.List(snapshot, path, args.Has("--recursive"), print));
+  OC_TRY_VOID(contents.List(*snapshot, path, args.Has("--recursive"), print));
   if (out.json()) out.Line(first ? "[]" : "]");
   return 0;
 }
