@@ -99,17 +99,17 @@ Result<void> TakeFolder(const std::string& folder, bool force, FoundWorkspace* f
   return {};
 }
 
-// After a restore that failed before it had brought anything; one that was stopped, or ran out of space, is
-// to go on.
-void LeaveNothing(const std::string& folder, const std::string& made, const Error& error,
+// After a restore that failed before it had brought anything. Where it has, or was stopped, it is to go on.
+void LeaveNothing(const std::string& folder, const std::string& made,
                   const WorkspaceRestoreOptions& options) {
-  if (error.code == ErrorCode::kUnavailable || (options.stop != nullptr && *options.stop)) return;
+  if (options.stop != nullptr && *options.stop) return;
   const auto something = HoldsSomething(folder);
   if (something && !*something) (void)PosixFiles().RemoveTree(made.empty() ? LocalFolderOf(folder) : made);
 }
 
+// Not the name of the folder that a restore itself makes there (StagingFolder) and removes.
 std::string RestoreMark(const std::string& target) {
-  return target + "/.overcap/restoring";
+  return target + "/.overcap/unfinished";
 }
 
 // And its folder, when nothing else is in it; the target keeps the time that the snapshot says.
@@ -173,7 +173,7 @@ Result<WorkspaceInit> InitWorkspace(const WorkspaceWorld& world, FoundWorkspace 
   }
   auto report = RestoreWhole(world, found, repository, newest, was_ours, &look, options);
   if (!report) {
-    if (!was_ours) LeaveNothing(found.folder, made, report.error(), options);
+    if (!was_ours) LeaveNothing(found.folder, made, options);
     return Fail(report.error());
   }
   init.report = std::move(*report);
@@ -215,7 +215,7 @@ Result<RestoreReport> RestoreElsewhere(const Repository& repository, const Named
   if (report) {
     RemoveMark(target);
   } else {
-    LeaveNothing(target, made, report.error(), options);
+    LeaveNothing(target, made, options);
   }
   return report;
 }

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder on NFS as a store: the suite of all stores. Real: the kernel's NFS server and its client (rigs/nfs_rig.py)."""
+"""A folder on NFS as a store and as the state that hosts share: the suite of all stores, two hosts at once, a network that goes away.
+
+Real: the kernel's NFS server and two of its clients, each with its own caches (rigs/nfs_rig.py)."""
+import json
 import os
 import pathlib
 import unittest
@@ -10,6 +13,20 @@ DEADLINE_SECONDS = 600
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("OVERCAP_BINARY") or REPOSITORY / "build/release/overcap").resolve()
 SUITE = BINARY.parent / "unit" / "stores_test"
+ROUNDS = 6
+# Changes a folder by the round's number: a file that stays, one per round, a large one of which a part changes, one that goes.
+CHANGE = """
+import os, random, sys
+folder, number = sys.argv[1], int(sys.argv[2])
+os.makedirs(folder + "/sub", exist_ok=True)
+chance = random.Random(number)
+open(f"{folder}/sub/round{number}", "wb").write(chance.randbytes(chance.randrange(100_000)))
+with open(folder + "/large", "r+b" if os.path.exists(folder + "/large") else "w+b") as large:
+    large.seek(chance.randrange(4) * 500_000)
+    large.write(chance.randbytes(500_000))
+if number >= 3:
+    os.unlink(f"{folder}/sub/round{number - 3}")
+"""
 
 
 class OnNfs(unittest.TestCase):
@@ -20,10 +37,28 @@ class OnNfs(unittest.TestCase):
         cls.nfs = Nfs(cls.version)
         cls.addClassCleanup(cls.nfs.close)
 
-    def run_on(self, host, argv, **more):
-        done = self.nfs.run(host, argv, **more)
-        self.assertEqual(done.status, 0, f"{done.argv}\n{done.out[-3000:]}\n{done.err[-3000:]}")
+    def setUp(self):
+        self.home = f"{self.nfs.folder}/{self._testMethodName}"  # one state for both hosts
+
+    def run_on(self, host, argv, status=0, **more):
+        return self.ended(self.nfs.start(host, argv, **more), status)
+
+    def start(self, host, *words):
+        return self.nfs.start(host, [BINARY, *words], {"OVERCAP_HOME": self.home, "OVERCAP_CONFIG": "/dev/null", "HOME": self.nfs.disk(host)}, 120)
+
+    def ended(self, started, status=0):
+        done = started.wait()
+        self.assertEqual(done.status, status, f"{done.argv}\n{done.out[-3000:]}\n{done.err[-3000:]}")
         return done
+
+    def overcap(self, host, *words, status=0):
+        return self.ended(self.start(host, *words), status)
+
+    def change(self, host, folder, number):
+        self.run_on(host, ["python3", "-c", CHANGE, folder, str(number)])
+
+    def work(self, host):
+        return f"{self.nfs.disk(host)}/{self._testMethodName}"
 
 
 class OneHost(OnNfs):
@@ -42,6 +77,61 @@ class OneHost(OnNfs):
 
 class OldVersion(OneHost):
     version = "4.0"
+
+
+class TwoHosts(OnNfs):
+    def test_what_one_saved_the_other_has_at_once(self):
+        here, there = self.work("a"), self.work("b")
+        self.change("a", here, 0)
+        self.overcap("a", "workspace", "create", "w", "--at", here, "--adopt", "--env", "none")
+        self.overcap("b", "workspace", "init", "w", "--at", there)
+        for number in range(1, ROUNDS):
+            writer, reader, folder = ("a", "b", here) if number % 2 else ("b", "a", there)
+            self.change(writer, folder, number)
+            saved = json.loads(self.overcap(writer, "workspace", "backup", "w", "--json").out.splitlines()[-1])
+            listed = json.loads(self.overcap(reader, "workspace", "ls", "--name", "w", "--json").out)
+            self.assertIn(saved["snapshot"], [snapshot["id"] for snapshot in listed])
+            self.overcap(reader, "workspace", "init", "w")
+            sums = ["sh", "-c", 'cd "$1" && find . -path ./.overcap -prune -o -type f -print0 | sort -z | xargs -0 sha256sum', "sh"]
+            self.assertEqual(self.run_on(reader, [*sums, there if reader == "b" else here]).out, self.run_on(writer, [*sums, folder]).out)
+
+    def test_of_two_who_make_the_same_name_one_does(self):
+        for number in range(ROUNDS):
+            both = [self.start(host, "workspace", "create", f"w{number}", "--at", f"{self.work(host)}/{number}", "--env", "none")
+                    for host in ("a", "b")]
+            self.assertEqual(sorted(one.wait().status for one in both), [0, 6])
+
+    def test_backups_of_both_beside_prunes_lose_nothing(self):
+        for host in ("a", "b"):
+            self.change(host, self.work(host), 0)
+            self.overcap(host, "workspace", "create", host, "--at", self.work(host), "--adopt", "--env", "none")
+        for number in range(1, ROUNDS):
+            for host in ("a", "b"):
+                self.change(host, self.work(host), number)
+            pruned, other = ("a", "b") if number % 2 else ("b", "a")
+            at_once = [self.start("a", "workspace", "backup", "a"), self.start("b", "workspace", "backup", "b"),
+                       self.start(other, "workspace", "prune", pruned, "--keep-last", "2")]
+            for one in at_once:
+                self.ended(one)
+        for host, other in (("a", "b"), ("b", "a")):
+            self.overcap(other, "workspace", "verify", host, "--read-data")
+            restored = f"{self.nfs.disk(other)}/restored-{host}"
+            self.overcap(other, "workspace", "restore", "latest", "--name", host, "--to", restored)
+            listing = ["sh", "-c", 'cd "$1" && find . -path ./.overcap -prune -o -type f -print0 | sort -z | xargs -0 sha256sum', "sh"]
+            self.assertEqual(self.run_on(other, [*listing, restored]).out, self.run_on(host, [*listing, self.work(host)]).out)
+
+    def test_a_server_that_cannot_be_reached_for_a_while_is_waited_for(self):
+        here = self.work("a")
+        self.change("a", here, 0)
+        self.overcap("a", "workspace", "create", "w", "--at", here, "--adopt", "--env", "none")
+        for number in range(1, 4):
+            self.change("a", here, number)
+            self.nfs.cut("a")
+            backup = self.start("a", "workspace", "backup", "w")
+            self.run_on("a", ["sleep", str(3 * number)])
+            self.nfs.mend("a")
+            self.ended(backup)
+        self.overcap("b", "workspace", "verify", "w", "--read-data")
 
 
 del OnNfs

@@ -16,6 +16,7 @@
 #include "snapshot/repository/chunk_index.h"
 #include "snapshot/repository/chunk_reader.h"
 #include "snapshot/restore/content_check.h"
+#include "snapshot/restore/content_cursor.h"
 #include "snapshot/restore/content_writer.h"
 #include "snapshot/restore/disk_space.h"
 #include "snapshot/restore/file_maker.h"
@@ -173,8 +174,11 @@ class Restorer {
   }
 
   Result<void> Act(const RestoreWork& work, RestoreScene* scene) {
-    if (const std::optional<Error> error = WillNotFit(target_.fd.Get(), request_.target, LeastBytes(work))) {
-      return Fail(*error);
+    const auto will_not_fit = [&](int64_t bytes) {
+      return WillNotFit(target_.fd.Get(), request_.target, bytes);
+    };
+    if (will_not_fit(work.bytes)) {
+      if (const std::optional<Error> error = will_not_fit(LeastBytes(work))) return Fail(*error);
     }
     ledger_.SetTotals(work.files, work.bytes);
     if (KeepsSeen())
@@ -202,7 +206,11 @@ class Restorer {
   int64_t LeastBytes(const RestoreWork& work) const {
     int64_t bytes = 0;
     for (const uint32_t entry : work.contents) {
-      if (tree_[entry].content == FileContent::Kind::kChunk) bytes += std::min(tree_[entry].size, kChunkMost);
+      ContentCursor parts(tree_[entry], get_);
+      for (auto next = parts.Next(); next && *next && !ledger_.Over(); next = parts.Next()) {
+        const ContentPart& part = (*next)->part;
+        if (part.kind == ContentPart::Kind::kChunk) bytes += std::min(part.length, kChunkMost);
+      }
     }
     return bytes;
   }
