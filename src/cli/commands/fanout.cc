@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/fanout/fanout.h"
 
+#include <cstdlib>
+#include <memory>
+#include <optional>
 #include <sys/stat.h>
 
 #include "base/json_writer.h"
@@ -11,7 +14,9 @@
 #include "cli/commands/workspace_words.h"
 #include "control/fanout/bring_source.h"
 #include "control/fanout/fanout_hosts.h"
+#include "control/fanout/pulled_source.h"
 #include "sys/own_host_name.h"
+#include "sys/posix_files.h"
 
 namespace overcap::cli {
 namespace {
@@ -45,26 +50,69 @@ Result<SourceFolder> FromSnapshot(World& world, const std::string& text, Progres
   return BringSnapshot(opened.repository, snapshot, world.root(), ShowRestore(meter), signals.flag());
 }
 
-// Where what is to be fanned out is on this machine.
-Result<SourceFolder> FindSource(World& world, const Args& args, ProgressMeter* meter,
-                                const StopSignals& signals) {
+// What is to be fanned out: a folder of this machine, or objects of a store.
+struct Found {
+  SourceFolder folder;
+  std::optional<OpenedStore> store;
+};
+
+Result<Found> FindSource(World& world, const Args& args, ProgressMeter* meter, const StopSignals& signals) {
   const std::string& text = args.words()[0];
   OC_TRY(here, world.Folder());
   const std::string path = text.starts_with('/') ? text : StrCat(here, "/", text);
+  Found found;
   if (IsFolder(path)) {
-    SourceFolder found{path, {}};
-    while (found.folder.size() > 1 && found.folder.ends_with('/')) found.folder.pop_back();
-    found.old = {found.folder};
+    std::string& folder = found.folder.folder;
+    folder = path;
+    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+    found.folder.old = {folder};
     const std::unique_ptr<char, decltype(&free)> real(realpath(path.c_str(), nullptr), &free);
-    if (real && found.folder != real.get()) found.old.emplace_back(real.get());
+    if (real && folder != real.get()) found.folder.old.emplace_back(real.get());
     return found;
   }
-  if (NamesSnapshot(text)) return FromSnapshot(world, text, meter, signals);
+  if (NamesSnapshot(text)) {
+    OC_TRY(folder, FromSnapshot(world, text, meter, signals));
+    found.folder = std::move(folder);
+    return found;
+  }
   OC_TRY(source, OpenSource(world, text));
   if (!source.key.empty())
     return Fail(ErrorCode::kUsage, StrCat(Quoted(text, 300), " is a single file"), "give a folder");
-  OC_TRY(options, TransferOptionsFrom(args, "fetch", "fetching", meter, signals));
-  return BringObjects(*source.store, world.root(), std::move(options));
+  found.store = std::move(source);
+  return found;
+}
+
+Result<FanoutSource> ReadFolder(World& world, const std::string& folder, ProgressMeter* meter,
+                                const StopSignals& signals) {
+  SourceRequest read{folder, world.root(), OwnHostName(), world.user(), {}, signals.flag()};
+  read.progress = [meter](const BackupProgress& progress) {
+    meter->Show({"read", "reading", progress.files_done, progress.files_total, progress.bytes_done,
+                 progress.bytes_total});
+  };
+  return ReadFanoutSource(read);
+}
+
+// Nodes pull what is in a bucket. Nothing in the outcome: only this machine can.
+Result<PullOutcome> PullByNodesOf(World& world, const OpenedStore& opened, std::shared_ptr<const Store> store,
+                                  const FanoutRequest& request) {
+  const StoreLocation& location = opened.place.location;
+  if (location.kind != StoreKind::kS3 && location.kind != StoreKind::kAzure) return PullOutcome{};
+  OC_TRY(access, FindStoreAccess(StoreBookOf(world), opened.place));
+  PullableStore pullable;
+  pullable.store = std::move(store);
+  const std::string& ca_file = location.kind == StoreKind::kS3 ? access.s3.ca_file : access.azure.ca_file;
+  if (!ca_file.empty()) {
+    OC_TRY(ca, PosixFiles().Read(ca_file));
+    pullable.ca = std::move(ca);
+  }
+  pullable.url = [location, access = std::move(access)](const std::string& key) {
+    return StoreUrl(location, access, key, kPullUrlSeconds);
+  };
+  OC_TRY(outcome, PullByNodes(pullable, request));
+  if (!outcome.why_not.empty())
+    world.out().Warn(
+        StrCat("this machine brings ", Quoted(location.Text(), 300), " to the nodes: ", outcome.why_not));
+  return outcome;
 }
 
 std::string Percent(int64_t part, int64_t whole) {
@@ -78,10 +126,14 @@ void TellNode(const FanoutNodeEnd& node, JsonWriter* json) {
     json->Key("error").BeginObject().Field("code", ErrorCodeName(node.error->code));
     json->Field("message", node.error->message).Field("hint", node.error->hint).EndObject();
   }
-  json->Field("from", !node.fetched ? "" : node.from.empty() ? "head" : node.from);
-  json->Field("written_files", node.ready.written_files).Field("written_bytes", node.ready.written_bytes);
+  json->Field("from", node.fetched          ? (node.from.empty() ? "head" : node.from)
+                      : node.from_store > 0 ? "store"
+                                            : "");
+  json->Field("written_files", node.ready.written_files + node.pulled_files);
+  json->Field("written_bytes", node.ready.written_bytes + node.from_store);
   json->Field("same_files", node.ready.same_files).Field("removed", node.ready.removed);
   json->Field("fixed", node.ready.fixed).Field("from_head_bytes", node.ready.from_head);
+  json->Field("from_store_bytes", node.from_store);
   json->Field("from_peers_bytes", node.ready.from_peers).Field("reused_bytes", node.ready.reused);
   json->EndObject();
 }
@@ -103,14 +155,15 @@ int Tell(World& world, const FanoutSource& source, const FanoutReport& report, c
   Output& out = world.out();
   out.ClearProgress();
   const int status = StatusOf(report, signals);
-  const int64_t head = report.FromHead(), peers = report.FromPeers();
+  const int64_t head = report.FromHead(), store = report.FromStore(), peers = report.FromPeers();
+  const int64_t moved = head + store + peers;
   const auto all = static_cast<int64_t>(report.nodes.size());
   if (out.json()) {
     JsonWriter json;
     json.BeginObject().Field("event", "done").Field("status", status).Field("files", source.files);
     json.Field("bytes", source.bytes).Field("complete", report.Complete());
-    json.Field("failed", all - report.Complete()).Field("wire_bytes", head + peers);
-    json.Field("from_head_bytes", head).Field("from_peers_bytes", peers);
+    json.Field("failed", all - report.Complete()).Field("wire_bytes", moved);
+    json.Field("from_head_bytes", head).Field("from_store_bytes", store).Field("from_peers_bytes", peers);
     json.Field("seconds", static_cast<double>(took_us) / 1e6).Key("nodes").BeginArray();
     for (const FanoutNodeEnd& node : report.nodes) TellNode(node, &json);
     out.Json(json.EndArray().EndObject().Text());
@@ -127,9 +180,10 @@ int Tell(World& world, const FanoutSource& source, const FanoutReport& report, c
   if (failed && signals.signal() == 0)
     out.Note(StrCat("hint: ", hint.empty() ? "the same command brings the rest" : hint));
   out.Note(StrCat(CountOf(source.files, "file"), ", ", FormatBytes(source.bytes), " on ", report.Complete(),
-                  " of ", CountOf(all, "node"), " in ", FormatElapsed(took_us), "; ",
-                  FormatBytes(head + peers), " moved (", Percent(head + peers, source.bytes * all),
-                  "): ", FormatBytes(head), " from here, ", FormatBytes(peers), " among the nodes"));
+                  " of ", CountOf(all, "node"), " in ", FormatElapsed(took_us), "; ", FormatBytes(moved),
+                  " moved (", Percent(moved, source.bytes * all), "): ", FormatBytes(head), " from here, ",
+                  store > 0 ? StrCat(FormatBytes(store), " from the store, ") : "", FormatBytes(peers),
+                  " among the nodes"));
   return status;
 }
 
@@ -139,6 +193,48 @@ void TellUnread(World& world, const FanoutSource& source) {
       world.out().Warn(
           StrCat(Quoted(source.problems[i].path, 300), ": ", source.problems[i].what, "; it is left out"));
   }
+}
+
+FanoutRequest RequestFrom(World& world, const Args& args, const FanoutHosts& hosts, ProgressMeter* meter,
+                          const StopSignals& signals) {
+  FanoutRequest request;
+  request.hosts = hosts.names;
+  request.target = args.Get("--to");
+  request.fix = !args.Has("--no-fix");
+  request.force = args.Has("--force");
+  request.binary = world.binary();
+  request.ssh_program = hosts.ssh_program;
+  request.ssh_options = hosts.ssh_options;
+  request.env = Variables::OfThisProcess().entries();
+  request.random = &world.random();
+  request.stop = signals.flag();
+  request.progress = [meter](const FanoutProgress& progress) {
+    const std::string words = StrCat(progress.complete, " of ", CountOf(progress.nodes, "node"),
+                                     progress.failed > 0 ? StrCat(", ", progress.failed, " failed") : "");
+    meter->Show(
+        {"fanout", words, progress.complete, progress.nodes, progress.bytes_done, progress.bytes_total});
+  };
+  request.note = [&world](const std::string& text) { world.out().Note(text); };
+  request.warn = [&world](const std::string& text) { world.out().Warn(text); };
+  return request;
+}
+
+// A folder is read; what is in a store is pulled by nodes, else brought to a folder here first. Nothing:
+// every node has failed, and `failed` says how.
+Result<std::optional<FanoutSource>> ReadSource(World& world, const Args& args, Found* found,
+                                               const FanoutRequest& request, ProgressMeter* meter,
+                                               const StopSignals& signals, FanoutReport* failed) {
+  if (found->store) {
+    const std::shared_ptr<const Store> store(std::move(found->store->store));
+    OC_TRY(pulled, PullByNodesOf(world, *found->store, store, request));
+    if (pulled.failed) *failed = *std::move(pulled.failed);
+    if (pulled.source || pulled.failed) return std::move(pulled.source);
+    OC_TRY(options, TransferOptionsFrom(args, "fetch", "fetching", meter, signals));
+    OC_TRY(brought, BringObjects(*store, world.root(), std::move(options)));
+    found->folder = std::move(brought);
+  }
+  OC_TRY(source, ReadFolder(world, found->folder.folder, meter, signals));
+  return std::optional(std::move(source));
 }
 
 Result<int> Run(World& world, const Args& args) {
@@ -157,39 +253,18 @@ Result<int> Run(World& world, const Args& args) {
   const auto stopped = [&](const Error& error) {
     return EndFailed(world, signals, error, "stopped; the same command goes on where this one ended");
   };
-  const auto found = FindSource(world, args, &meter, signals);
+  auto found = FindSource(world, args, &meter, signals);
   if (!found) return stopped(found.error());
-  SourceRequest read{found->folder, world.root(), OwnHostName(), world.user(), {}, signals.flag()};
-  read.progress = [&meter](const BackupProgress& progress) {
-    meter.Show({"read", "reading", progress.files_done, progress.files_total, progress.bytes_done,
-                progress.bytes_total});
-  };
-  const auto source = ReadFanoutSource(read);
+  FanoutRequest request = RequestFrom(world, args, hosts, &meter, signals);
+  request.old = found->folder.old;
+  FanoutReport failed;
+  const auto source = ReadSource(world, args, &*found, request, &meter, signals, &failed);
   if (!source) return stopped(source.error());
-  TellUnread(world, *source);
-  FanoutRequest request;
-  request.hosts = hosts.names;
-  request.target = target;
-  request.old = found->old;
-  request.fix = !args.Has("--no-fix");
-  request.force = args.Has("--force");
-  request.binary = world.binary();
-  request.ssh_program = hosts.ssh_program;
-  request.ssh_options = hosts.ssh_options;
-  request.env = around.variables.entries();
-  request.random = &world.random();
-  request.stop = signals.flag();
-  request.progress = [&meter](const FanoutProgress& progress) {
-    const std::string words = StrCat(progress.complete, " of ", CountOf(progress.nodes, "node"),
-                                     progress.failed > 0 ? StrCat(", ", progress.failed, " failed") : "");
-    meter.Show(
-        {"fanout", words, progress.complete, progress.nodes, progress.bytes_done, progress.bytes_total});
-  };
-  request.note = [&world](const std::string& text) { world.out().Note(text); };
-  request.warn = [&world](const std::string& text) { world.out().Warn(text); };
-  const auto report = RunFanout(*source, request);
+  if (!*source) return Tell(world, FanoutSource(), failed, signals, meter.ElapsedUs());
+  TellUnread(world, **source);
+  const auto report = RunFanout(**source, request);
   if (!report) return Fail(report.error());
-  return Tell(world, *source, *report, signals, meter.ElapsedUs());
+  return Tell(world, **source, *report, signals, meter.ElapsedUs());
 }
 
 }  // namespace

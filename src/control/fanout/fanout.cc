@@ -33,7 +33,14 @@ class FanoutRun : public SessionListener {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const int node = static_cast<int>(i);
       nodes_[i].end.host = request.hosts[i];
-      nodes_[i].session = std::make_unique<NodeSession>(node, source, request, key_, &binary_, this);
+      nodes_[i].session =
+          std::make_unique<NodeSession>(node, SessionTask{.source = &source}, request, key_, &binary_, this);
+    }
+    for (const auto& [node, known] : source.pulled) {
+      Node& pulled = nodes_[static_cast<size_t>(node)];
+      pulled.end.from_store = known.copied_bytes;
+      pulled.end.pulled_files = known.copied;
+      plan_.Expect(node);
     }
   }
 
@@ -203,17 +210,30 @@ int64_t FanoutReport::FromPeers() const {
   return bytes;
 }
 
-Result<FanoutReport> RunFanout(const FanoutSource& source, const FanoutRequest& request) {
-  if (request.hosts.empty()) return Fail(ErrorCode::kUsage, "there is no host to fan out to");
-  for (const std::string& host : request.hosts) {
+int64_t FanoutReport::FromStore() const {
+  int64_t bytes = 0;
+  for (const FanoutNodeEnd& node : nodes) bytes += node.from_store;
+  return bytes;
+}
+
+Result<void> CheckFanoutHosts(const std::vector<std::string>& hosts) {
+  if (hosts.empty()) return Fail(ErrorCode::kUsage, "there is no host to fan out to");
+  for (const std::string& host : hosts) {
     const std::string problem = HostNameProblem(host);
     if (!problem.empty()) return Fail(ErrorCode::kUsage, problem);
   }
-  // A node that dies is seen by its connection.
-  const auto before = std::signal(SIGPIPE, SIG_IGN);
-  FanoutReport report = FanoutRun(source, request).Run();
-  (void)std::signal(SIGPIPE, before);
-  return report;
+  return {};
+}
+
+IgnoredPipeSignal::IgnoredPipeSignal() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
+IgnoredPipeSignal::~IgnoredPipeSignal() {
+  (void)std::signal(SIGPIPE, before_);
+}
+
+Result<FanoutReport> RunFanout(const FanoutSource& source, const FanoutRequest& request) {
+  OC_TRY_VOID(CheckFanoutHosts(request.hosts));
+  const IgnoredPipeSignal ignored;
+  return FanoutRun(source, request).Run();
 }
 
 }  // namespace overcap

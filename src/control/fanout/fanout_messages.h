@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/fanout/pull_messages.h"
 #include "snapshot/sha256.h"
 
 namespace overcap::fanout {
@@ -51,7 +52,7 @@ struct Data {
 struct Finish {
   bool operator==(const Finish&) const = default;
 };
-using ToNode = std::variant<Object, Start, Use, Data, Finish>;
+using ToNode = std::variant<Object, Start, Use, Data, Finish, Listing, Pull, Where>;
 
 // To the head.
 struct Hello {
@@ -84,7 +85,7 @@ struct Ready {
 struct Trouble {
   Error error;
 };
-using ToHead = std::variant<Hello, Ask, Get, Progress, Ready, Trouble>;
+using ToHead = std::variant<Hello, Ask, Get, Progress, Ready, Trouble, Question, Object, Known, NotPulled>;
 
 std::string Encode(const ToNode& message);
 std::string Encode(const ToHead& message);

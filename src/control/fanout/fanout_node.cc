@@ -15,11 +15,11 @@
 #include "control/fanout/node_chunks.h"
 #include "control/fanout/node_uplink.h"
 #include "control/fanout/peer_server.h"
-#include "control/fanout/virtual_packs.h"
+#include "control/fanout/pull_store.h"
+#include "control/fanout/sent_repository.h"
 #include "snapshot/repository/chunk_index.h"
 #include "snapshot/repository/chunk_reader.h"
 #include "snapshot/restore/restore.h"
-#include "stores/all_stores.h"
 #include "sys/own_host_name.h"
 #include "sys/posix_files.h"
 
@@ -41,21 +41,15 @@ std::vector<std::string> AddressesOfThisHost() {
   return addresses;
 }
 
-// What the head sent, as a repository whose data comes from peers.
-Result<Repository> RepositoryOf(std::vector<fanout::Object> objects, ChunkSource* source) {
-  OC_TRY(memory, OpenStore("mem:fanout", true));
-  for (const fanout::Object& object : objects) OC_TRY_VOID(memory->Put(object.key, object.content));
-  OC_TRY(store, VirtualPacks::Open(std::shared_ptr<Store>(std::move(memory)), source));
-  return Repository::Open({.store = std::move(store)});
-}
-
 class FanoutNode {
  public:
   explicit FanoutNode(NodeUplink* uplink) : uplink_(*uplink) {}
 
   Result<void> Run() {
-    std::vector<fanout::Object> objects;
-    OC_TRY(start, uplink_.WaitForStart(&objects));
+    OC_TRY(work, uplink_.WaitForWork());
+    if (const auto* pull = std::get_if<fanout::Pull>(&work.order))
+      return PullStore(*pull, work.listing, &uplink_);
+    const fanout::Start& start = std::get<fanout::Start>(work.order);
     if (start.protocol != fanout::kProtocol)
       return Fail(ErrorCode::kConflict, "the head of the fan-out speaks another protocol");
     const auto tree = Digest::FromHex(start.tree);
@@ -63,7 +57,7 @@ class FanoutNode {
     if (!tree || !key) return Fail(ErrorCode::kCorrupt, "the head of the fan-out names no tree");
     OC_TRY(target, FanoutTarget::Take(start.target, start.force));
     NodeChunks chunks(&uplink_, *key, target.old ? &*target.old : nullptr);
-    OC_TRY(repository, RepositoryOf(std::move(objects), &chunks));
+    OC_TRY(repository, RepositoryOf(work.objects, *tree, &chunks));
     OC_TRY(report, Fill(repository, *tree, target));
     fanout::Ready ready = ReadyOf(report);
     OC_TRY(own, Finished(repository, *tree, target, start, &ready));
@@ -133,7 +127,9 @@ class FanoutNode {
     if (start.fix && ready->failed == 0) {
       ForgetKept(target);
       OC_TRY(fixed, FixEnvironments(wanted, {target.path, start.old, FanoutTarget::kKept}, &chunks));
-      ready->fixed = fixed;
+      ready->fixed = static_cast<int64_t>(fixed.size());
+      // Without it a file with a changed path would pass for one that is as the store has it.
+      OC_TRY_VOID(PosixFiles().WriteAtomic(target.Local("fixed"), FanoutTarget::EncodePaths(fixed), false));
     }
     // Without it the next fan-out only fetches more.
     (void)PosixFiles().WriteAtomic(target.Local("chunks"), chunks.Encode(), false);

@@ -156,6 +156,20 @@ std::string FanoutStateOf(const std::string& root, const std::string& source) {
   return StrCat(root, "/fanout/", Sha256Of(source).Hex().substr(0, kStateDigits));
 }
 
+Result<FanoutSource> DescribeFolder(const SourceRequest& request, const std::string& state) {
+  std::optional<Repository> repository;
+  OC_TRY(report, Save(request, state, &repository));
+  FanoutSource source;
+  source.tree = report.tree;
+  source.files = report.files;
+  source.bytes = report.bytes;
+  source.read_bytes = report.read_bytes;
+  source.problems = report.problems;
+  source.unread = report.unread;
+  OC_TRY_VOID(Describe(*repository, request.folder, &source));
+  return source;
+}
+
 Result<FanoutSource> ReadFanoutSource(const SourceRequest& request) {
   const std::unique_ptr<char, decltype(&free)> real(realpath(request.folder.c_str(), nullptr), &free);
   struct stat info {};
@@ -166,17 +180,7 @@ Result<FanoutSource> ReadFanoutSource(const SourceRequest& request) {
   const std::string state = FanoutStateOf(request.root, real.get());
   OC_TRY_VOID(PosixFiles().MakeFolders(state));
   OC_TRY(lock, LockFile(state + "/lock", kLockPatience));
-  std::optional<Repository> repository;
-  OC_TRY(report, Save(request, state, &repository));
-  FanoutSource source;
-  source.tree = report.tree;
-  source.files = report.files;
-  source.bytes = report.bytes;
-  source.read_bytes = report.read_bytes;
-  source.problems = report.problems;
-  source.unread = report.unread;
-  OC_TRY_VOID(Describe(*repository, real.get(), &source));
-  return source;
+  return DescribeFolder(request, state);
 }
 
 }  // namespace overcap

@@ -21,7 +21,7 @@ class Fixer {
   Fixer(const WantedTree& tree, const FixRequest& request, int root_fd, int kept_fd, FolderChunks* chunks)
       : tree_(tree), request_(request), kept_fd_(kept_fd), chunks_(*chunks), fds_(tree, root_fd) {}
 
-  Result<int64_t> Run() {
+  Result<std::vector<std::string>> Run() {
     for (uint32_t entry = 0; entry < tree_.size(); ++entry) {
       if (tree_[entry].IsFile() && std::string_view(tree_.Name(entry)) == "pyvenv.cfg")
         OC_TRY_VOID(FixOne(entry));
@@ -90,7 +90,7 @@ class Fixer {
       return Fail(error);
     }
     chunks_.Move(file.id, kept);
-    ++fixed_;
+    fixed_.push_back(tree_.Path(entry));
     return {};
   }
 
@@ -115,12 +115,13 @@ class Fixer {
   const int kept_fd_;
   FolderChunks& chunks_;
   FolderFds fds_;
-  int64_t fixed_ = 0;
+  std::vector<std::string> fixed_;
 };
 
 }  // namespace
 
-Result<int64_t> FixEnvironments(const WantedTree& tree, const FixRequest& request, FolderChunks* chunks) {
+Result<std::vector<std::string>> FixEnvironments(const WantedTree& tree, const FixRequest& request,
+                                                 FolderChunks* chunks) {
   OC_TRY(target, TargetFolder::Open(request.target, false));
   const Fd kept(
       openat(target.fd.Get(), request.kept.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));

@@ -2,7 +2,6 @@
 // Makes the Python environments in a folder that came from elsewhere work where it is now.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,9 @@ struct FixRequest {
   std::string kept;              // relative to the target: here stays what files held before; exists
 };
 
-// How many files were changed. What each held is kept under the id of its content, and `chunks` knows that.
-Result<int64_t> FixEnvironments(const WantedTree& tree, const FixRequest& request, FolderChunks* chunks);
+// The files that were changed, relative to the target. What each held is kept under the id of its content,
+// and `chunks` knows that.
+Result<std::vector<std::string>> FixEnvironments(const WantedTree& tree, const FixRequest& request,
+                                                 FolderChunks* chunks);
 
 }  // namespace overcap

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/fanout/node_uplink.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -61,13 +63,25 @@ tl::unexpected<Error> NodeUplink::HeadGone() const {
   return Fail(ErrorCode::kUnavailable, "the fan-out that this node belongs to is gone");
 }
 
-Result<fanout::Start> NodeUplink::WaitForStart(std::vector<fanout::Object>* objects) {
+Result<NodeUplink::Work> NodeUplink::WaitForWork() {
   std::unique_lock lock(mutex_);
-  if (!changed_.wait_for(lock, std::chrono::minutes(10), [&] { return start_ || gone_; }))
+  if (!changed_.wait_for(lock, std::chrono::minutes(10), [&] { return has_work_ || gone_; }))
     return Fail(ErrorCode::kUnavailable, "the fan-out has not said in time what to do");
-  if (!start_) return HeadGone();
-  *objects = std::move(objects_);
-  return *start_;
+  if (!has_work_) return HeadGone();
+  return std::move(work_);
+}
+
+Result<std::string> NodeUplink::UrlOf(const std::string& key) {
+  std::unique_lock lock(mutex_);
+  const auto number = static_cast<int64_t>(++last_request_);
+  urls_[number];
+  SendLocked(fanout::Encode(fanout::ToHead(fanout::Question{number, key})));
+  changed_.wait(lock, [&] { return urls_[number].request == number || gone_; });
+  const fanout::Where where = std::move(urls_[number]);
+  urls_.erase(number);
+  if (where.request != number) return HeadGone();
+  if (where.url.empty()) return Fail(ErrorCode::kDenied, where.error);
+  return where.url;
 }
 
 Result<fanout::Use> NodeUplink::Ask(const std::string& why) {
@@ -133,8 +147,17 @@ void NodeUplink::Answer(const fanout::Data& data) {
 void NodeUplink::Obey(const std::string& frame) {
   Result<fanout::ToNode> message = fanout::DecodeToNode(frame);
   if (!message) return Lose();
-  if (auto* object = std::get_if<fanout::Object>(&*message)) objects_.push_back(std::move(*object));
-  if (auto* start = std::get_if<fanout::Start>(&*message)) start_ = std::move(*start);
+  if (auto* object = std::get_if<fanout::Object>(&*message)) work_.objects.push_back(std::move(*object));
+  if (auto* listing = std::get_if<fanout::Listing>(&*message))
+    std::move(listing->objects.begin(), listing->objects.end(), std::back_inserter(work_.listing));
+  if (auto* start = std::get_if<fanout::Start>(&*message)) work_.order = std::move(*start);
+  if (auto* pull = std::get_if<fanout::Pull>(&*message)) work_.order = std::move(*pull);
+  has_work_ = has_work_ || std::holds_alternative<fanout::Start>(*message) ||
+              std::holds_alternative<fanout::Pull>(*message);
+  if (auto* where = std::get_if<fanout::Where>(&*message)) {
+    if (const auto asked = urls_.find(where->request); asked != urls_.end())
+      asked->second = std::move(*where);
+  }
   if (auto* use = std::get_if<fanout::Use>(&*message)) use_ = std::move(*use);
   if (const auto* data = std::get_if<fanout::Data>(&*message)) Answer(*data);
   if (std::holds_alternative<fanout::Finish>(*message)) finish_ = true;
@@ -155,7 +178,7 @@ void NodeUplink::TakeFrames() {
 void NodeUplink::Run() {
   std::unique_lock lock(mutex_);
   while (!ending_ && !gone_) {
-    if (start_ && NowUs() - sent_us_ > kBeatUs) SendLocked(fanout::Encode(fanout::ToHead(progress_)));
+    if (has_work_ && NowUs() - sent_us_ > kBeatUs) SendLocked(fanout::Encode(fanout::ToHead(progress_)));
     if (!channel_.Flush()) return Lose();
     if (channel_.Pending() == 0) changed_.notify_all();
     pollfd fds[3] = {{channel_.ReadFd(), POLLIN, 0},

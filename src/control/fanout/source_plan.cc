@@ -15,6 +15,7 @@ void SourcePlan::Release(int node) {
 void SourcePlan::Ask(int node, bool failed) {
   Node& asking = nodes_[static_cast<size_t>(node)];
   if (failed && asking.from >= 0) asking.bad.insert(asking.from);
+  asking.expected = false;  // it has not everything after all
   Release(node);
   if (std::find(waiting_.begin(), waiting_.end(), node) == waiting_.end()) waiting_.push_back(node);
 }
@@ -22,16 +23,21 @@ void SourcePlan::Ask(int node, bool failed) {
 void SourcePlan::Complete(int node, bool serves) {
   Release(node);
   nodes_[static_cast<size_t>(node)].serves = serves;
+  nodes_[static_cast<size_t>(node)].expected = false;
 }
 
 void SourcePlan::Lost(int node) {
   Release(node);
-  nodes_[static_cast<size_t>(node)].serves = false;
+  nodes_[static_cast<size_t>(node)].serves = nodes_[static_cast<size_t>(node)].expected = false;
   std::erase(waiting_, node);
 }
 
 bool SourcePlan::AnyServes() const {
   return std::any_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.serves; });
+}
+
+bool SourcePlan::AnyExpected() const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.expected; });
 }
 
 int SourcePlan::Choose(int node) const {
@@ -47,6 +53,7 @@ int SourcePlan::Choose(int node) const {
     if (best == kNobody || other.feeds < nodes_[static_cast<size_t>(best)].feeds) best = i;
   }
   if (best != kNobody || may_wait) return best;
+  if (asking.bad.empty() && AnyExpected()) return kNobody;
   // Nobody serves who could serve this one.
   if (!asking.bad.empty() && AnyServes()) return kHead;
   return head_feeds_ < kFirst ? kHead : kNobody;

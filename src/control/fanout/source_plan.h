@@ -18,6 +18,9 @@ class SourcePlan {
 
   explicit SourcePlan(int nodes) : nodes_(static_cast<size_t>(nodes)) {}
 
+  // The node has everything and will serve soon: until it does, or is lost, others wait for it rather than
+  // trouble the head.
+  void Expect(int node) { nodes_[static_cast<size_t>(node)].expected = true; }
   // The node needs somebody to fetch from; `failed`: what it had was no good.
   void Ask(int node, bool failed);
   void Complete(int node, bool serves);
@@ -33,7 +36,7 @@ class SourcePlan {
 
  private:
   struct Node {
-    bool serves = false;
+    bool serves = false, expected = false;
     int feeds = 0;
     int from = kNobody;
     std::set<int> bad;  // that failed it
@@ -43,6 +46,7 @@ class SourcePlan {
   void Release(int node);
   int Choose(int node) const;  // kNobody: it has to wait
   bool AnyServes() const;
+  bool AnyExpected() const;
 
   std::vector<Node> nodes_;
   int head_feeds_ = 0;
