@@ -78,8 +78,8 @@ class Cluster {
   // Checks the spec against this cluster and says what Submit() would send. Changes nothing and asks nobody
   // who is slow; kUsage tells the user what cannot be had ("asks for 8 GPUs, this machine has 4").
   virtual Result<SubmitPlan> Plan(const JobSpec& spec) = 0;
-  // Submit() of a plan like this follows soon, unless something else is wrong with the job: what takes time
-  // may begin. Nothing is sent by it, and nothing of it is left when the cluster goes.
+  // Submit() of a job with this id and placement follows soon (the rest of the plan need not be known),
+  // unless something is wrong with it: what takes time may begin. Nothing is sent, and nothing is left by it.
   virtual void Expect(const SubmitPlan& plan) { (void)plan; }
   // Idempotent by spec.id: after an error with kUnavailable the same plan may be sent again and runs once;
   // another spec under a known id is kConflict. When it returns a record the job is durable. After any other

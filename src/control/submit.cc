@@ -136,13 +136,15 @@ Result<void> SetMounts(const JobRequest& request, const Config& config, Draft* d
 }
 
 Result<Draft> MakeDraft(const JobRequest& request, const SubmitTools& tools) {
-  const Capabilities can = tools.cluster.GetCapabilities();
   const Config config = ConfigFor(tools.config, tools.cluster.Name());
   Draft draft{.spec = SpecOf(request, config.defaults, tools),
               .workdir = {},
               .variables = {},
               .program = {},
               .script = request.batch_script};
+  // Before everything else: what the cluster begins now goes on beside it.
+  if (tools.submit_follows) tools.cluster.Expect({draft.spec, ""});
+  const Capabilities can = tools.cluster.GetCapabilities();
   OC_TRY(resources, ChooseResources(request, config, can.node));
   SetRequeue(request, config.defaults, can, &draft.spec);
   draft.spec.resources = std::move(resources);
@@ -155,8 +157,7 @@ Result<Draft> MakeDraft(const JobRequest& request, const SubmitTools& tools) {
   OC_TRY(program, FindProgram(draft));
   draft.program = std::move(program);
   OC_TRY_VOID(CheckCapabilities(draft.spec, can, tools.cluster.Name()));
-  OC_TRY(plan, tools.cluster.Plan(draft.spec));
-  if (tools.submit_follows) tools.cluster.Expect(plan);
+  OC_TRY_VOID(tools.cluster.Plan(draft.spec));
   return draft;
 }
 

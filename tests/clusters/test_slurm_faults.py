@@ -283,6 +283,7 @@ class Replies(FaultsRig):
         job_id = self.submit("--hold", *shell(ONCE))
         script = self.folder(job_id) / "script.sh"
         number = self.slurm.submit("-o", "/dev/null", str(script), env=self.env)
+        self.slurm.must(["scontrol", "release", number])  # the script itself says --hold
         self.slurm.wait_state(number, "FAILED", "COMPLETED", "Invalid job id specified", seconds=60)
         self.assertEqual(self.lines("ran"), [])
         self.ok("release", job_id)

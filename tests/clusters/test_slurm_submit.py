@@ -2,6 +2,7 @@
 """Naming clusters and submitting to a real Slurm: configuration, placement, batch scripts, sweeps, advice, bad input."""
 import json
 import os
+import pathlib
 
 from slurm_jobs_rig import SlurmJobsRig, main, shell
 from rigs.slurm_accounts import Accounting
@@ -145,6 +146,36 @@ class Placement(SlurmSubmit):
         self.assertEqual((said["Account"], said["Nice"]), ("lab-a", "7"), said)
         plan = self.ok("submit", "--warn", "90s", "--requeue", "--dry-run", "true").out
         self.assertIn("--signal=B:USR1@90", plan)
+
+    def test_odd_names_reach_slurm_to_the_byte(self):
+        """Options travel as #SBATCH lines, which sbatch takes apart by rules of its own."""
+        for name in ("a b", "  two  blanks  ", "it's \"quoted\"", "back\\slash\\", "# no comment", "$(x) `y` ${z};|&<>", "naïve 日本",
+                     "--array=1-3", "'", '"', "my hetjob", "PackJob", "%j %x", "tab-free: a=b,c", "x" * 200):
+            with self.subTest(name):
+                number = self.slurm_id(self.submit("--hold", "--name", name, "true"))
+                self.assertEqual(self.slurm.must(["squeue", "-h", "-j", str(number), "-o", "%j"]), f"{name}\n")
+
+    def test_the_placement_wins_over_variables_of_sbatch(self):
+        for flags, partition in (((), "short"), (("-p", "long"), "long")):
+            job_id = self.ok("submit", "--hold", *flags, "true", env={"SBATCH_PARTITION": "debug"}).out.strip()
+            self.assertEqual(self.scontrol(job_id)["Partition"], partition)
+
+    def test_a_wrong_submit_leaves_no_sbatch_behind(self):
+        """sbatch is begun before the job is checked, and has sent nothing when the job turns out to be none."""
+        before = self.slurm.rpc_counts()
+        for words, status in ((("no-such-program-here",), 2), (("--workdir", "nowhere", "true"), 2), (("-n", "99", "true"), 2)):
+            self.assertEqual(self.overcap("submit", *words).status, status)
+        self.assertNotIn("REQUEST_SUBMIT_BATCH_JOB", self.slurm.rpc_counts().since(before).types)
+        self.nothing_left()
+        left = [path for path in pathlib.Path("/proc").glob("[0-9]*/environ") if self.is_sbatch_of_ours(path)]
+        self.assertEqual(left, [])
+
+    def is_sbatch_of_ours(self, path):
+        try:
+            return (path.with_name("comm").read_text().strip() == "sbatch" and
+                    f"OVERCAP_HOME={self.home}".encode() in path.read_bytes().split(b"\0"))
+        except OSError:
+            return False
 
     def test_a_dry_run_prints_what_is_sent_and_sends_nothing(self):
         done = self.ok("submit", "-n", "2", "--gpu-type", "a40", "--slurm-args=--exclusive", "--dry-run", "true")

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <future>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -241,13 +242,17 @@ Result<void> SlurmJobFolder::WriteEnded(const JobRecord& record, int64_t now_us)
   return PosixFiles().WriteAtomic(path_ + "/ended.json", RecordToJson(record, now_us) + "\n", true);
 }
 
+// All three at once: what the disk is asked to do for one of them serves the others. Where there may be no
+// more threads async() calls them one after the other.
 Result<void> SlurmJobFolder::MakeDurable() const {
+  const auto sync = [](const std::string& path) { return PosixFiles().SyncFolder(path); };
+  auto folder = std::async(sync, path_);
+  auto above = std::async(sync, path_.substr(0, path_.rfind('/')));
   const std::string spec = path_ + "/spec.json";
   const Fd fd(open(spec.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd || fsync(fd.Get()) != 0) return Fail(ErrnoError(errno, StrCat("cannot sync '", spec, "'")));
-  PosixFiles files;
-  OC_TRY_VOID(files.SyncFolder(path_));
-  return files.SyncFolder(path_.substr(0, path_.rfind('/')));
+  OC_TRY_VOID(folder.get());
+  return above.get();
 }
 
 }  // namespace overcap

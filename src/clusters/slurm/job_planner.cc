@@ -128,6 +128,12 @@ Result<SbatchPlan> JobPlanner::Plan(const JobSpec& spec, std::vector<SlurmDepend
   return PlanSbatch(request, Settings(spec));
 }
 
+std::vector<std::string> JobPlanner::Command(const std::string& id, const Placement& placement) {
+  JobSpec spec;
+  spec.placement = placement;
+  return SbatchCommand(id, placement, Settings(spec));
+}
+
 std::string JobPlanner::Text(const JobSpec& spec, const SbatchPlan& plan) const {
   return StrCat(PlanText(spec), "\n$ ", ShellJoin(plan.argv), " < ", ShellQuote(plan.script_path), "\n\n# ",
                 plan.script_path, "\n", plan.script);

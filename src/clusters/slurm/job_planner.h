@@ -20,6 +20,8 @@ class JobPlanner {
 
   // `after`: those of spec.after and spec.replaces that have not ended.
   Result<SbatchPlan> Plan(const JobSpec& spec, std::vector<SlurmDependency> after);
+  // The command that such a plan will have, as far as the placement says it; nothing is asked for it.
+  std::vector<std::string> Command(const std::string& id, const Placement& placement);
   // What a plan looks like to people: the command line and the script.
   std::string Text(const JobSpec& spec, const SbatchPlan& plan) const;
   // What was asked for, to name it in messages.

@@ -56,19 +56,19 @@ Result<SlurmHandle> JobSender::Send(const JobSpec& spec, bool made, const Sbatch
   return SendNew(spec, plan, named, &folder);
 }
 
-Result<std::unique_ptr<ToolRun>> JobSender::Start(const SbatchPlan& plan) const {
-  OC_TRY(program, context_->Program(plan.argv[0]));
+Result<std::unique_ptr<ToolRun>> JobSender::Start(const std::vector<std::string>& argv) const {
+  OC_TRY(program, context_->Program(argv[0]));
   SpawnRequest request;
   request.program = std::move(program);
-  request.argv = plan.argv;
+  request.argv = argv;
   request.env = Environment();
   return context_->StartProgram(std::move(request), kSubmitTime);
 }
 
-void JobSender::Expect(const SbatchPlan& plan) {
-  auto run = Start(plan);
+void JobSender::Expect(std::vector<std::string> argv) {
+  auto run = Start(argv);
   expected_run_ = run ? *std::move(run) : nullptr;
-  expected_ = plan.argv;
+  expected_ = std::move(argv);
   expected_us_ = context_->clock().MonotonicUs();
 }
 
@@ -78,7 +78,7 @@ Result<SlurmHandle> JobSender::SendNew(const JobSpec& spec, const SbatchPlan& pl
   const bool fresh = context_->clock().MonotonicUs() - expected_us_ < kExpectedUs;
   if (!run || !fresh || expected_ != plan.argv) {
     run.reset();
-    auto started = Start(plan);
+    auto started = Start(plan.argv);
     if (!started) {
       Discard(folder);
       return Fail(std::move(started).error());
@@ -91,15 +91,15 @@ Result<SlurmHandle> JobSender::SendNew(const JobSpec& spec, const SbatchPlan& pl
   const auto reply = line ? ParseSubmitReply(*line) : Fail(line.error());
   // Slurm has it: how its program ends does not matter any more.
   if (!reply) return AfterFailure(spec, FailureOf(run.get(), reply.error(), named), folder);
-  last_run_ = std::move(run);
-  OC_TRY(handle, Keep(reply->job_id, folder));
+  run->Leave();
+  OC_TRY(handle, Keep(reply->job_id, spec, folder));
   if (!durable) return Fail(ErrorCode::kUnavailable, durable.error().message, durable.error().hint);
   return handle;
 }
 
-Result<SlurmHandle> JobSender::Keep(int64_t slurm_id, SlurmJobFolder* folder) {
+Result<SlurmHandle> JobSender::Keep(int64_t slurm_id, const JobSpec& spec, SlurmJobFolder* folder) {
   SlurmHandle ours{context_->settings().name, slurm_id, "submit", context_->clock().WallUs()};
-  ours.slurm_id = AgreeInStore(slurm_id, *folder);
+  ours.slurm_id = AgreeInStore(slurm_id, spec);
   auto handle = folder->WriteHandle(ours);
   // Slurm has it: the agent or a later look will write it down.
   if (!handle) return Fail(ErrorCode::kUnavailable, handle.error().message, handle.error().hint);
@@ -110,13 +110,12 @@ Result<SlurmHandle> JobSender::Keep(int64_t slurm_id, SlurmJobFolder* folder) {
 
 // Which of Slurm's jobs it is: of a job through a store the one that its store names, if another was first.
 // When the store does not answer the agent will settle it.
-int64_t JobSender::AgreeInStore(int64_t slurm_id, const SlurmJobFolder& folder) const {
-  const auto spec = folder.Spec();
-  if (!spec || spec->store.empty() || !context_->settings().depot) return slurm_id;
+int64_t JobSender::AgreeInStore(int64_t slurm_id, const JobSpec& spec) const {
+  if (spec.store.empty() || !context_->settings().depot) return slurm_id;
   JsonWriter text;
   text.BeginObject().Field("driver", "slurm").Field("cluster", context_->settings().name);
   text.Field("slurm_id", slurm_id).Field("made_by", "submit").EndObject();
-  const auto there = context_->settings().depot->Create(*spec, "handle.json", text.Text() + "\n");
+  const auto there = context_->settings().depot->Create(spec, "handle.json", text.Text() + "\n");
   return there ? ParseInt(JsonMember(*there, "slurm_id")).value_or(slurm_id) : slurm_id;
 }
 
@@ -155,7 +154,7 @@ Result<std::optional<SlurmHandle>> JobSender::Find(const JobSpec& spec, SlurmJob
     found = account.value_or(0);
   }
   if (found == 0) return std::optional<SlurmHandle>();
-  OC_TRY(handle, Keep(found, folder));
+  OC_TRY(handle, Keep(found, spec, folder));
   return std::optional<SlurmHandle>(handle);
 }
 

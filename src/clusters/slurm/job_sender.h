@@ -20,9 +20,10 @@ class JobSender {
  public:
   JobSender(SlurmContext* context, SlurmQueue* queue) : context_(context), queue_(queue) {}
 
-  // Begins the sbatch that Send() will need when the same plan comes: it reads its configuration meanwhile
-  // and waits for the script. Nothing is sent. No error: then Send() begins it, and says what is wrong.
-  void Expect(const SbatchPlan& plan);
+  // Begins the sbatch that Send() will need when a plan with this command comes: it reads its configuration
+  // meanwhile and waits for the script. Nothing is sent. No error: then Send() begins it, and says what is
+  // wrong.
+  void Expect(std::vector<std::string> argv);
 
   // Idempotent. kConflict: another job has this id. kUnavailable: nobody knows whether Slurm has it; the same
   // may be sent again. Any other error: there is no such job, and nothing is left of it.
@@ -35,18 +36,17 @@ class JobSender {
   Result<SlurmHandle> AfterFailure(const JobSpec& spec, const ToolFailure& failure, SlurmJobFolder* folder);
   Result<std::optional<SlurmHandle>> Find(const JobSpec& spec, SlurmJobFolder* folder);
   Result<std::optional<int64_t>> FindInAccounts(const JobSpec& spec);
-  Result<SlurmHandle> Keep(int64_t slurm_id, SlurmJobFolder* folder);
-  int64_t AgreeInStore(int64_t slurm_id, const SlurmJobFolder& folder) const;
+  Result<SlurmHandle> Keep(int64_t slurm_id, const JobSpec& spec, SlurmJobFolder* folder);
+  int64_t AgreeInStore(int64_t slurm_id, const JobSpec& spec) const;
   void Discard(SlurmJobFolder* folder);
   std::vector<std::string> Environment() const;
-  Result<std::unique_ptr<ToolRun>> Start(const SbatchPlan& plan) const;
+  Result<std::unique_ptr<ToolRun>> Start(const std::vector<std::string>& argv) const;
 
   SlurmContext* context_;
   SlurmQueue* queue_;
   std::vector<std::string> expected_;  // the command of expected_run_
   int64_t expected_us_ = 0;            // monotonic: when that began
   std::unique_ptr<ToolRun> expected_run_;
-  std::unique_ptr<ToolRun> last_run_;  // its job is taken: it may end while others do more
 };
 
 }  // namespace overcap

@@ -2,6 +2,7 @@
 #include "clusters/slurm/sbatch_script.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/text.h"
 #include "clusters/slurm/slurm_time.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int64_t kMib = 1 << 20;
 constexpr size_t kLongestName = 200, kMostNameWords = 4;
+constexpr size_t kLongestDirective = 4000;
 constexpr int kLongestWarning = 65535;  // Slurm keeps it in 16 bits
 
 bool IsControl(unsigned char c) {
@@ -172,15 +174,63 @@ std::vector<std::string> Notes(const JobSpec& spec) {
   return notes;
 }
 
+// sbatch reads words of up to 8191 bytes from a script, and takes a directive with one of these words
+// anywhere in it for the border between the parts of a heterogeneous job.
+bool FitsDirective(std::string_view option) {
+  std::string lower(option);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return option.size() <= kLongestDirective && lower.find("hetjob") == std::string::npos &&
+         lower.find("packjob") == std::string::npos;
+}
+
+// As sbatch reads it back: within double quotes only a backslash stands for something else, for what follows.
+std::string Directive(std::string_view option) {
+  std::string line = "#SBATCH \"";
+  for (const char c : option) line.append(c == '"' || c == '\\' ? "\\" : "").push_back(c);
+  return line + "\"\n";
+}
+
 // The environment is sbatch's own, which is given no more than IsBatchVariable(); everything else that the
 // job needs is in its folder.
-std::string Script(const std::vector<std::string>& agent) {
-  std::string line = "exec";
-  for (const std::string& word : agent) line += StrCat(" ", ShellQuote(word));
-  return StrCat("#!/bin/sh\n", line, "\n");
+std::string Script(const std::vector<std::string>& options, const std::vector<std::string>& agent) {
+  std::string script = "#!/bin/sh\n";
+  for (const std::string& option : options) script += Directive(option);
+  script += "exec";
+  for (const std::string& word : agent) script += StrCat(" ", ShellQuote(word));
+  return script + "\n";
+}
+
+// What the job is, beside what SbatchCommand() says.
+std::vector<std::string> Options(const SbatchRequest& request, const SbatchSettings& settings,
+                                 const std::vector<std::string>& gpus) {
+  const JobSpec& spec = request.spec;
+  std::vector<std::string> options = {StrCat("--job-name=", JobName(spec))};
+  AddResources(spec.resources, &options);
+  options.insert(options.end(), gpus.begin(), gpus.end());
+  AddCourse(request, settings, &options);
+  const std::string_view log = spec.array.empty() ? "/slurm.log" : "/slurm-%a.log";
+  // A node that does not see the folder has none of it.
+  const bool here = spec.store.empty();
+  options.push_back(here ? StrCat("--output=", EscapePattern(request.folder), log) : "--output=/dev/null");
+  options.push_back("--open-mode=append");
+  options.push_back(StrCat("--chdir=", here ? request.folder : "/"));
+  options.push_back("--export=ALL");
+  return options;
 }
 
 }  // namespace
+
+// The comment is looked for in sacct's copy of this line. --parsable is the last word, so that an extra
+// option without its value takes it and the answer is none.
+std::vector<std::string> SbatchCommand(const std::string& id, const Placement& placement,
+                                       const SbatchSettings& settings) {
+  std::vector<std::string> argv = {"sbatch", StrCat("--comment=", SlurmComment(id))};
+  AddPlace(placement, settings, &argv);
+  argv.push_back("--ignore-pbs");
+  argv.insert(argv.end(), settings.extra_args.begin(), settings.extra_args.end());
+  argv.push_back("--parsable");
+  return argv;
+}
 
 Result<SbatchPlan> PlanSbatch(const SbatchRequest& request, const SbatchSettings& settings) {
   const JobSpec& spec = request.spec;
@@ -190,25 +240,13 @@ Result<SbatchPlan> PlanSbatch(const SbatchRequest& request, const SbatchSettings
   OC_TRY(gpus, GpuOptions(spec.resources, settings));
   SbatchPlan plan;
   plan.script_path = StrCat(request.folder, "/script.sh");
-  plan.script = Script(request.agent);
   plan.notes = Notes(spec);
-  // The comment comes before the name: it is looked for in sacct's copy of this line, where quotes are lost.
-  plan.argv = {"sbatch", StrCat("--comment=", SlurmComment(spec.id)), StrCat("--job-name=", JobName(spec))};
-  AddPlace(spec.placement, settings, &plan.argv);
-  AddResources(spec.resources, &plan.argv);
-  plan.argv.insert(plan.argv.end(), gpus.begin(), gpus.end());
-  AddCourse(request, settings, &plan.argv);
-  const std::string_view log = spec.array.empty() ? "/slurm.log" : "/slurm-%a.log";
-  // A node that does not see the folder has none of it.
-  const bool here = spec.store.empty();
-  plan.argv.push_back(here ? StrCat("--output=", EscapePattern(request.folder), log) : "--output=/dev/null");
-  plan.argv.push_back("--open-mode=append");
-  plan.argv.push_back(StrCat("--chdir=", here ? request.folder : "/"));
-  plan.argv.push_back("--export=ALL");
-  plan.argv.push_back("--ignore-pbs");
-  plan.argv.insert(plan.argv.end(), settings.extra_args.begin(), settings.extra_args.end());
-  // Last, so that an extra option without its value takes this one and the answer is none.
-  plan.argv.push_back("--parsable");
+  plan.argv = SbatchCommand(spec.id, spec.placement, settings);
+  std::vector<std::string> options = Options(request, settings, gpus);
+  const auto odd = std::stable_partition(options.begin(), options.end(), FitsDirective);
+  plan.argv.insert(plan.argv.begin() + 2, odd, options.end());
+  options.erase(odd, options.end());
+  plan.script = Script(options, request.agent);
   return plan;
 }
 

@@ -43,11 +43,16 @@ struct SbatchRequest {
 };
 
 struct SbatchPlan {
-  std::vector<std::string> argv;  // reads the script from its standard input
+  std::vector<std::string> argv;  // reads the script, which has the other options, from its standard input
   std::string script_path;        // <folder>/script.sh
   std::string script;
   std::vector<std::string> notes;  // what Slurm will do differently from what was asked; for people
 };
+
+// The command of a job's plan as far as it is known when nothing else is: sbatch can begin with it while the
+// job is still being made, and is the right one unless an option of the job cannot stand in a script.
+std::vector<std::string> SbatchCommand(const std::string& id, const Placement& placement,
+                                       const SbatchSettings& settings);
 
 // Pure. kUsage says what this cluster cannot be asked for.
 Result<SbatchPlan> PlanSbatch(const SbatchRequest& request, const SbatchSettings& settings);

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "clusters/slurm/job_planner.h"
 #include "clusters/slurm/job_sender.h"
+#include "clusters/slurm/job_verdict.h"
 #include "clusters/slurm/job_waiter.h"
 #include "clusters/slurm/node_kinds.h"
 #include "clusters/slurm/policy/slurm_policy.h"
@@ -109,10 +110,8 @@ Result<SubmitPlan> SlurmCluster::Plan(const JobSpec& spec) {
   return SubmitPlan{spec, planner.Text(spec, plan), std::move(plan.notes)};
 }
 
-// What waits for others is planned anew when it is sent.
 void SlurmCluster::Expect(const SubmitPlan& plan) {
-  if (!IdsAhead(plan.spec).empty()) return;
-  if (const auto sbatch = JobPlanner(context_.get()).Plan(plan.spec, {})) sender_->Expect(*sbatch);
+  sender_->Expect(JobPlanner(context_.get()).Command(plan.spec.id, plan.spec.placement));
 }
 
 Result<JobRecord> SlurmCluster::Submit(const SubmitPlan& plan) {
@@ -135,7 +134,13 @@ Result<JobRecord> SlurmCluster::Submit(const SubmitPlan& plan) {
     if (!jobs_->Folder(spec.id).Exists()) jobs_->index().Forget(spec.id);
     return Fail(std::move(handle).error());
   }
-  return AfterSubmit(spec);
+  // Of one that has just been sent its folder says nothing that is not known here.
+  if (!made || !spec.replaces.empty()) return AfterSubmit(spec);
+  JobEvidence evidence;
+  evidence.spec = spec;
+  evidence.folder = jobs_->Folder(spec.id).path();
+  evidence.handle = *std::move(handle);
+  return JudgeJob(evidence, SlurmSight(), context_->clock().WallUs()).record;
 }
 
 // Sent, and what it replaces may go: not before, or a refusal would leave neither.

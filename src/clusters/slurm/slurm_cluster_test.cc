@@ -123,12 +123,22 @@ TEST_F(SlurmClusterTest, ADependencyIsSentByItsNumber) {
   const std::string id = Submit(Spec());
   JobSpec after = Spec();
   after.after = {{id, true}};
-  slurm_->calls.clear();
   Submit(after);
-  const auto sbatch = std::find_if(slurm_->calls.begin(), slurm_->calls.end(),
-                                   [](const auto& argv) { return argv[0] == "sbatch"; });
-  ASSERT_NE(sbatch, slurm_->calls.end());
-  EXPECT_NE(std::find(sbatch->begin(), sbatch->end(), "--dependency=afterany:100"), sbatch->end());
+  ASSERT_EQ(slurm_->scripts.size(), 2u);
+  EXPECT_NE(slurm_->scripts[1].find("#SBATCH \"--dependency=afterany:100\"\n"), std::string::npos);
+}
+
+TEST_F(SlurmClusterTest, OneThatIsExpectedIsStartedOnceWhateverElseTheJobIs) {
+  const std::string id = Submit(Spec());
+  JobSpec after = Spec();
+  after.after = {{id, true}};
+  after.placement.partitions = {"long"}, after.placement.args = {"--exclusive"};
+  after.array = *ParseArraySpec("0-3");
+  slurm_->started = 0;
+  cluster_->Expect({after, ""});
+  EXPECT_EQ(slurm_->started, 1);
+  Submit(after);
+  EXPECT_EQ(slurm_->started, 1);
 }
 
 TEST_F(SlurmClusterTest, WhatTheQueueSaidLastIsShownWhileTheControllerIsAway) {

@@ -22,13 +22,18 @@ std::string StaleText(const MirrorText& text) {
 
 }  // namespace
 
-SlurmQueue::SlurmQueue(SlurmContext* context) : context_(context), user_(UserName()) {}
+SlurmQueue::SlurmQueue(SlurmContext* context) : context_(context) {}
+
+const std::string& SlurmQueue::user() const {
+  if (user_.empty()) user_ = UserName();
+  return user_;
+}
 
 Result<void> SlurmQueue::Refresh(int64_t max_age_us) {
   OC_TRY(text, context_->mirror().Read(MirrorKind::kQueue, max_age_us));
   stale_ = StaleText(text);
   if (known() && text.mark == mark_) return {};
-  OC_TRY(rows, ScanSqueue(*text.text, text.mark, user_));
+  OC_TRY(rows, ScanSqueue(*text.text, text.mark, user()));
   parsed_.clear(), by_id_.clear(), by_number_.clear();
   indexed_ = false;
   rows_ = std::move(rows);
@@ -95,7 +100,7 @@ Result<std::vector<SqueueJob>> SlurmQueue::Ask(const std::string& option) const 
 }
 
 Result<std::vector<SqueueJob>> SlurmQueue::Look() const {
-  return Ask("--user=" + user_);
+  return Ask("--user=" + user());
 }
 
 // A job that the controller has forgotten is no error.

@@ -28,7 +28,7 @@ class SlurmQueue {
   bool known() const { return text_ != nullptr; }
   int64_t taken_us() const { return taken_us_; }
   const std::string& stale() const { return stale_; }
-  const std::string& user() const { return user_; }
+  const std::string& user() const;  // who this process is
 
   const std::vector<SqueueRow>& rows() const { return rows_; }   // of this user
   std::vector<SqueueRow> RowsOf(const std::string& user) const;  // of another one
@@ -50,7 +50,7 @@ class SlurmQueue {
   void Index();
 
   SlurmContext* context_;
-  std::string user_;
+  mutable std::string user_;                 // looked up when it is asked for: that can take a while
   std::shared_ptr<const std::string> text_;  // what rows_ are views of
   std::string mark_;
   int64_t taken_us_ = 0;

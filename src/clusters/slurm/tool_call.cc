@@ -72,6 +72,7 @@ class RealToolRun : public ToolRun {
   void Give(std::string_view input) override;
   Result<std::string> Line() override;
   Result<ToolAnswer> Finish() override;
+  void Leave() override { child_.pid = -1; }
 
  private:
   enum class Until { kLine, kEnd };

@@ -20,8 +20,8 @@ struct ToolAnswer {
   std::string err;  // the first 64 KiB
 };
 
-// A program on its way. One that was not waited for is killed when this goes, before it sees the end of its
-// input; it dies too when the calling thread does.
+// A program on its way. One that was neither waited for nor left is killed when this goes, before it sees the
+// end of its input; any dies when the calling thread does.
 class ToolRun {
  public:
   virtual ~ToolRun() = default;
@@ -33,6 +33,8 @@ class ToolRun {
   // Until it ends. kUnavailable when that is not in time or when it prints too much: then its process group
   // is killed.
   virtual Result<ToolAnswer> Finish() = 0;
+  // How it ends matters to nobody any more: it is not waited for.
+  virtual void Leave() = 0;
 };
 
 // The time counts from now; `max_out` is the most that it may print. Errors: it could not be started.

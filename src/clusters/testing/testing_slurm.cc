@@ -42,6 +42,15 @@ std::string OptionOf(const std::vector<std::string>& argv, std::string_view name
   return {};
 }
 
+// Of names without quotes and backslashes.
+std::string NameIn(const std::string& script) {
+  constexpr std::string_view kStart = "#SBATCH \"--job-name=";
+  const size_t at = script.find(kStart);
+  if (at == std::string::npos) return {};
+  const size_t begin = at + kStart.size();
+  return script.substr(begin, script.find('"', begin) - begin);
+}
+
 std::string Field(const TestingSlurm::Job& job, const std::string& column) {
   const std::map<std::string, std::string> fields = {
       {"JobID", StrCat(job.id)},
@@ -117,6 +126,7 @@ Result<std::unique_ptr<ToolRun>> TestingSlurm::StartProgram(SpawnRequest request
       return answer_->out;
     }
     Result<ToolAnswer> Finish() override { return answer_; }
+    void Leave() override {}
 
    private:
     TestingSlurm* slurm_;
@@ -133,7 +143,7 @@ ToolAnswer TestingSlurm::Sbatch(const std::vector<std::string>& argv) {
   job.id = next_id_++;
   job.user = UserName();
   job.comment = OptionOf(argv, "--comment=");
-  job.name = OptionOf(argv, "--job-name=");
+  job.name = NameIn(scripts.empty() ? "" : scripts.back());
   jobs.push_back(job);
   return Answer(StrCat(job.id, "\n"));
 }
