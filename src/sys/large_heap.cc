@@ -27,4 +27,8 @@ void ExpectLargeHeap(size_t bytes) {
   if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
 
+void GiveBackLargeBlocks() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // and glibc no longer raises it with every block that is freed
+}
+
 }  // namespace overcap

@@ -10,4 +10,8 @@ namespace overcap {
 // never shrinks again.
 void ExpectLargeHeap(size_t bytes);
 
+// Blocks of 1 MiB and more come from the system and go back to it at once from here on: for who takes and
+// leaves such on several threads, whose heaps would keep half as much again.
+void GiveBackLargeBlocks();
+
 }  // namespace overcap

@@ -2,6 +2,7 @@
 #include "sys/large_heap.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -19,6 +20,20 @@ TEST(LargeHeap, GrowsOnceAndHoldsWhatIsPutIntoIt) {
   for (int i = 0; i < 10'000; ++i) texts.emplace_back(100, 'a');
   EXPECT_EQ(sbrk(0), end);
   EXPECT_EQ(texts.back(), std::string(100, 'a'));
+}
+
+TEST(LargeHeap, GivesBackLargeBlocksAlsoAfterLargerOnesWereFreed) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "NOT TESTED: a sanitizer has a heap of its own";
+#endif
+  GiveBackLargeBlocks();
+  std::string(31 << 20, 'a');  // larger than what the heap may have free
+  const size_t before = mallinfo2().hblkhd;
+  {
+    const std::string large(29 << 20, 'a');
+    EXPECT_GE(mallinfo2().hblkhd, before + large.size());
+  }
+  EXPECT_EQ(mallinfo2().hblkhd, before);
 }
 
 }  // namespace

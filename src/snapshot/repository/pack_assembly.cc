@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "sys/large_heap.h"
+
 namespace overcap {
 namespace {
 
@@ -21,7 +23,9 @@ std::array<uint8_t, 32> NewSalt(Random& random) {
 }  // namespace
 
 PackAssembly::PackAssembly(const Repository& repository, OwnMeta* own_meta)
-    : repository_(repository), own_meta_(own_meta) {}
+    : repository_(repository), own_meta_(own_meta) {
+  GiveBackLargeBlocks();
+}
 
 PackAssembly::~PackAssembly() {
   {
