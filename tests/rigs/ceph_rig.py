@@ -58,7 +58,7 @@ osd data = {at}/osd0
 osd objectstore = memstore
 memstore device bytes = {bytes}
 [client.rgw]
-rgw frontends = beast endpoint=127.0.0.1:{rgw_port}
+rgw frontends = beast endpoint=127.0.0.1:{rgw_port}{frontend}
 rgw enable usage log = false
 rgw dns name = localhost
 rgw thread pool size = 16
@@ -73,11 +73,14 @@ class Ceph(Servers):
     region, has_role = "us-east-1", False
     access_key, secret_key = "OVERCAPCEPHTESTKEY00", "ceph/secret+key/of/the/tests/0123456789ab"
 
-    def __init__(self, memory=4 * 1024**3, roles=False):
+    def __init__(self, memory=4 * 1024**3, roles=False, no_delay=False):
+        """`no_delay`: answers are sent at once; without it, as in most installations, a body waits until the client's system has told that
+        the head arrived."""
         missing = [name for name in PROGRAMS if not shutil.which(name)]
         if missing:
             raise unittest.SkipTest(f"NOT TESTED: no {' '.join(missing)} here (Debian: radosgw ceph-mon ceph-osd ceph-common)")
         super().__init__("ceph-")
+        self.frontend = " tcp_nodelay=1" if no_delay else ""
         self.begin_patiently(lambda: self.begin(memory, CONFIGURATION + (ROLES if roles else "")))
 
     def begin(self, memory, configuration):
@@ -86,7 +89,7 @@ class Ceph(Servers):
             (at / name).mkdir()
         fsid, osd = str(uuid.uuid4()), str(uuid.uuid4())
         (at / "ceph.conf").write_text(
-            configuration.format(fsid=fsid, at=at, mon_port=mon_port, rgw_port=self.port, bytes=memory))
+            configuration.format(fsid=fsid, at=at, mon_port=mon_port, rgw_port=self.port, frontend=self.frontend, bytes=memory))
         conf = ["-c", str(at / "ceph.conf")]
         self.run(["monmaptool", "--create", "--addv", "a", f"[v1:127.0.0.1:{mon_port}]", "--fsid", fsid, str(at / "monmap")])
         self.run(["ceph-mon", *conf, "--mkfs", "-i", "a", "--monmap", str(at / "monmap")])

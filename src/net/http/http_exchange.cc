@@ -87,6 +87,9 @@ Result<HttpResponse> Exchange(HttpLink& link, const HttpOrigin& origin, const Ht
   OC_TRY(head, ReadHead(link, wait));
   auto framing = FramingOf(request.method, head);
   if (!framing) return Fail(framing.error().code, StrCat("'", wait.peer(), "': ", framing.error().message));
+  const bool more = framing->kind != HttpFraming::Kind::kLength ||
+                    framing->length > static_cast<int64_t>(link.ahead().size());
+  if (more) link.AckNow();
   OC_TRY(complete, ReadHttpBody(link, head, *framing, to, wait));
   *reusable = sent_all && complete && framing->keep_alive && link.ahead().empty();
   return head;

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 namespace overcap {
 namespace {
@@ -59,6 +62,11 @@ Result<bool> HttpLink::ReadMore(const HttpWait& wait) {
   OC_TRY(size, ReadInto(buffer_.get() + end_, kRoom - end_, wait));
   end_ += size;
   return size > 0;
+}
+
+void HttpLink::AckNow() const {
+  const int on = 1;
+  (void)setsockopt(stream_->fd(), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
 bool HttpLink::Fresh() const {

@@ -26,6 +26,10 @@ class HttpLink {
   // Reads past the buffer, which must be empty; 0 at the end of the connection.
   Result<size_t> ReadInto(char* into, size_t size, const HttpWait& wait);
 
+  // Tells the server now what has arrived. One that writes head and body apart may hold the body back until
+  // it knows that the head arrived, which is otherwise told 40 ms later.
+  void AckNow() const;
+
   // Whether a connection that was put aside can still be used: it is quiet and open.
   bool Fresh() const;
   // The connection broke or was closed: nothing of what was asked came back, unless something is ahead.
