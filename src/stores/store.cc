@@ -95,8 +95,16 @@ Result<std::unique_ptr<StoreUpload>> Store::StartUpload(const std::string& key, 
 }
 
 Result<std::unique_ptr<StoreUpload>> Store::ResumeUpload(const std::string& key, int64_t size, PutMode mode,
-                                                         const std::string&) {
+                                                         const std::string&, int64_t) {
   return StartUpload(key, size, mode);
+}
+
+Result<StoredChecksum> Store::ChecksumOf(const StoredObjectInfo& object) const {
+  return StoredChecksum{.md5 = object.md5};
+}
+
+Result<void> StoreUpload::ReadBack(int64_t, int64_t, std::string*) const {
+  return Fail(ErrorCode::kUsage, "what was sent to this store cannot be read before it is complete");
 }
 
 Result<void> Store::Put(const std::string& key, std::string_view bytes, PutMode mode) {

@@ -18,9 +18,21 @@ namespace overcap {
 struct StoredObjectInfo {
   std::string key = {};
   int64_t size = 0;
-  int64_t modified_us = 0;   // wall time of the store; for people and for clean-up, never for correctness
-  std::string version = {};  // another one whenever the content is (an ETag); "" where the store has none
-  std::string md5 = {};      // of the content, 32 hex digits, where the store tells it; else ""
+  int64_t modified_us = 0;    // wall time of the store; for people and for clean-up, never for correctness
+  std::string version = {};   // another one whenever the content is (an ETag); "" where the store has none
+  std::string md5 = {};       // of the content, 32 hex digits, where the store tells it; else ""
+  bool check_ranges = false;  // for who reads: the service is to prove each range (StoredChecksum::by_ranges)
+};
+
+// What a store tells of a content beyond its size, for who reads it to compare.
+struct StoredChecksum {
+  std::string md5 = {};  // of the content, 32 hex digits; "": not told
+  // Of the MD5s, 16 bytes each, of its parts one after the other; "": not told.
+  std::string md5_of_parts = {};
+  // The parts' size, all but the last having the same: what it may be, the likeliest first.
+  std::vector<int64_t> part_sizes = {};
+  bool sure = false;       // that it is the first of these
+  bool by_ranges = false;  // nothing of the whole, but the service can prove each range that is read
 };
 
 struct StorePage {
@@ -52,6 +64,11 @@ class StoreUpload {
   virtual Result<void> Part(int64_t index, std::string_view bytes) = 0;
   // Whether the part is there, also from an upload that was cut off (Store::ResumeUpload).
   virtual bool Has(int64_t) const { return false; }
+  // Bytes that have arrived, before Finish; kUsage where they cannot be read.
+  virtual Result<void> ReadBack(int64_t offset, int64_t bytes, std::string* out) const;
+  virtual bool CanReadBack() const { return false; }
+  // Instead of Finish, when what has arrived is not right: nothing of it is kept for one that goes on.
+  virtual void Discard() {}
   // After all parts, once: the object appears, whole and durable. kUsage when a part is missing; kConflict as
   // Put. After kUnavailable it may be there or not, and Finish may be called again.
   virtual Result<void> Finish() = 0;
@@ -91,9 +108,15 @@ class Store {
   virtual Result<std::unique_ptr<StoreUpload>> StartUpload(const std::string& key, int64_t size,
                                                            PutMode mode);
   // The same, going on with what an upload of this identity that was cut off has left, where the store keeps
-  // such; then it is kept also when this one is not finished.
+  // such; then it is kept also when this one is not finished. In parts of `part_size` where the store can do
+  // that, 0: as it likes.
   virtual Result<std::unique_ptr<StoreUpload>> ResumeUpload(const std::string& key, int64_t size,
-                                                            PutMode mode, const std::string& identity);
+                                                            PutMode mode, const std::string& identity,
+                                                            int64_t part_size);
+  // What the content of an object, as Stat or List told of it, can be compared with.
+  virtual Result<StoredChecksum> ChecksumOf(const StoredObjectInfo& object) const;
+  // Whether it is a service on the net that compares what is put with a checksum that goes with it.
+  virtual bool ChecksPuts() const { return false; }
   // Whether SetModified does anything: where it does, a copy has the time of what it was copied from.
   virtual bool KeepsTimes() const { return false; }
   virtual Result<void> SetModified(const std::string& key, int64_t modified_us);

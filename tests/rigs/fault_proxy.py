@@ -6,7 +6,8 @@
 
 Each connection is given a fate: it lives for some requests, is slow, is answered 503 at once, hangs, or is cut after so many bytes to the
 server (the request arrives in part, or whole with its answer lost) or from it (the answer is truncated). Cuts are resets or
-orderly ends. What passes is passed unchanged, so that signatures stay right.
+orderly ends. What passes is passed unchanged, so that signatures stay right; but for FLIPS, with which one byte of one answer's
+body is another than the server sent.
 """
 import asyncio
 import collections
@@ -21,11 +22,14 @@ METHODS = (b"GET ", b"PUT ", b"POST ", b"HEAD ", b"DELETE ")
 NEVER = 1 << 60
 FATES = (("lives", 60), ("slow", 8), ("busy", 8), ("hangs", 1), ("request cut", 9), ("answer lost", 6), ("answer cut", 8))
 
+FLIPS = (("flips", 1),)
+
 
 class FaultProxy:
     def __init__(self, port, seed, longest=400_000, fates=FATES):
         self.target, self.random, self.longest, self.fates = port, random.Random(seed), longest, fates
         self.counts = collections.Counter()
+        self.flips_left = 1
         self.loop = asyncio.new_event_loop()
         ready = threading.Event()
         self.thread = threading.Thread(target=self.run, args=(ready,), daemon=True)
@@ -79,7 +83,7 @@ class FaultProxy:
         # With its answer lost, a request still arrives: only the way back is cut.
         up = bytes_until if fate == "request cut" else NEVER
         down = {"answer cut": bytes_until, "answer lost": 0}.get(fate, NEVER)
-        ways = [self.pump(reader, to_them, up, fate == "slow", self.random.randrange(1, 13)), self.pump(theirs, writer, down)]
+        ways = [self.pump(reader, to_them, up, fate == "slow", self.random.randrange(1, 13)), self.pump(theirs, writer, down, flips=fate == "flips")]
         tasks = [asyncio.ensure_future(way) for way in ways]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -88,7 +92,7 @@ class FaultProxy:
                 task.cancel()
             end(to_them, False)
 
-    async def pump(self, source, sink, left, slow=False, requests=NEVER):
+    async def pump(self, source, sink, left, slow=False, requests=NEVER, flips=False):
         """Until the source ends, `left` bytes have passed, or so many requests (which here begin with a piece)."""
         while data := await source.read(65536):
             requests -= data.startswith(METHODS)
@@ -96,6 +100,11 @@ class FaultProxy:
                 return
             if slow and self.random.random() < 0.2:
                 await asyncio.sleep(self.random.random() * 0.1)
+            if flips and self.flips_left and len(data) > 20_000 and not data.startswith(b"HTTP/"):
+                self.flips_left -= 1
+                self.counts["flipped"] += 1
+                middle = len(data) // 2
+                data = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1:]
             sink.write(data[:left])
             await sink.drain()
             left -= len(data)

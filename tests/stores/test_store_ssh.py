@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`overcap store` and the conformance suite over a real sshd."""
+import random
+import signal
 import subprocess
 import unittest
 
-from store_rig import BINARY, CopiesHold, StoreRig, main, make_tree
+from store_rig import BINARY, MIB, CopiesHold, StoreRig, main, make_tree
 from rigs.hosts_rig import SshHosts
 
 DEADLINE_SECONDS = 400
@@ -39,6 +41,23 @@ class OverSsh(CopiesHold, StoreRig):
         self.ok("store", "cp", "from", self.here("a"))
         self.ok("store", "sync", self.here("a"), self.here("b"))
         self.assertEqual(self.done("store", "check", "from", self.here("b"))["same"], len(files))
+
+    def test_a_large_upload_goes_on_behind_what_is_on_the_disk_there(self):
+        content = random.Random(5).randbytes(160 * MIB)
+        (self.project / "large").write_bytes(content)
+        far, there = self.root / "far/large", self.here("large") + "/"
+        process = self.start("store", "cp", "large", there)
+        self.until(lambda: [path for path in far.glob("*.done") if path.read_text().count("\n") > 4], "lines of the journal")
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        [part] = [path for path in far.iterdir() if not path.name.endswith(".done")]
+        self.assertRegex(part.name, "^.overcap-part-[0-9a-f]{16}$")
+        self.assertEqual(self.listed(self.here("large")), [])
+        begun = part.stat().st_ino
+        self.assertEqual(self.done("store", "cp", "large", there)["copied"], 1)
+        self.assertEqual([path.name for path in far.iterdir()], ["large"])
+        self.assertEqual((far / "large").stat().st_ino, begun)
+        self.assertEqual((far / "large").read_bytes(), content)
 
     def test_hosts_that_cannot_be_reached_are_told(self):
         self.refused("store", "ls", "ssh://no-such-host.invalid/x", status=5, says="no-such-host.invalid")

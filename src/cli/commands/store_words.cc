@@ -26,6 +26,15 @@ bool IsInBucket(const StorePlace& place) {
   return place.location.kind == StoreKind::kS3 || place.location.kind == StoreKind::kAzure;
 }
 
+// By what so many of the copied were verified.
+void WriteProofs(const TransferReport& report, JsonWriter* json) {
+  json->Key("verified").BeginObject();
+  for (size_t i = 1; i < kProofKinds; ++i) {
+    if (report.proven[i] > 0) json->Field(ProofKindName(static_cast<ProofKind>(i)), report.proven[i]);
+  }
+  json->EndObject().Field("unverified", report.proven[static_cast<size_t>(ProofKind::kNone)]);
+}
+
 }  // namespace
 
 StoreBook StoreBookOf(World& world) {
@@ -149,10 +158,14 @@ int TellTransfer(World& world, const TransferReport& report, const StopSignals& 
     json.Field("same_bytes", report.same_bytes).Field("removed", report.removed).Field("extra", report.extra);
     json.Field("failed", report.failed).Field("left_out", report.left_out).Field("stopped", report.stopped);
     json.Field("gave_up", report.gave_up).Field("seconds", static_cast<double>(took_us) / 1e6);
+    WriteProofs(report, &json);
     out.Json(json.EndObject().Text());
     return status;
   }
   if (report.gave_up) out.Warn("gave up: nothing worked any more");
+  if (report.unproven > 0)
+    out.Warn(StrCat("of ", CountOf(report.unproven, "file"),
+                    " the service tells no checksum that could be compared: only sizes and versions were"));
   if (report.stopped) out.Warn("stopped; the same command goes on where this one ended");
   if (dry_run) {
     out.Note("nothing was changed (--dry-run)");

@@ -57,12 +57,15 @@ bool CopyCrew::Add(Job job) {
   ++added_;
   added_bytes_ += job.task.from.size;
   jobs_.push_back(std::move(job));
-  if (threads_.size() < static_cast<size_t>(options_.workers) && jobs_.size() > 0 &&
-      static_cast<int64_t>(threads_.size()) < busy_ + static_cast<int64_t>(jobs_.size()))
-    threads_.emplace_back([this] { Work(); });
+  if (static_cast<int64_t>(threads_.size()) < busy_ + static_cast<int64_t>(jobs_.size())) AddThread();
   lock.unlock();
   more_.notify_one();
   return true;
+}
+
+void CopyCrew::AddThread() {
+  if (quit_ || threads_.size() >= static_cast<size_t>(options_.workers)) return;
+  threads_.emplace_back([this] { Work(); });
 }
 
 void CopyCrew::ListingDone() {
@@ -92,17 +95,20 @@ void CopyCrew::Work() {
 bool CopyCrew::TakePart(std::unique_lock<std::mutex>* lock) {
   if (parted_.empty()) return false;
   const Parted copy = parted_.front();
+  // The memory first: who has taken a part must not have to wait for those that come after it.
+  lock->unlock();
+  BufferPool::Lease lease(&pool_, copy->MostPartBytes());
+  lock->lock();
   const std::optional<int64_t> part = Ending() ? std::nullopt : copy->TakePart();
   if (!part) {
-    parted_.pop_front();
-    if (!copy->Idle()) return true;  // who has the last part ends it
+    if (std::erase(parted_, copy) == 0 || !copy->Idle()) return true;  // who has the last part ends it
     lock->unlock();
     EndParts(copy);
     lock->lock();
     return true;
   }
   lock->unlock();
-  Result<void> copied = copy->CopyPart(*part);
+  Result<void> copied = copy->CopyPart(*part, &lease.buffer());
   if (copied) bytes_moved_ += copy->PartBytes(*part);
   lock->lock();
   bool last = copy->Done(std::move(copied));
@@ -135,13 +141,13 @@ bool CopyCrew::TakeJob(std::unique_lock<std::mutex>* lock) {
 void CopyCrew::Do(const Job& job) {
   switch (job.kind) {
     case Job::Kind::kRemove:
-      return Ended(job.task.to, 0, way_.to.Remove(job.task.to), true);
+      return Ended(job.task.to, 0, way_.to.Remove(job.task.to), std::nullopt);
     case Job::Kind::kCopy:
       return DoCopy(job.task);
     case Job::Kind::kCompare: {
       const Result<bool> same =
           SameContent(way_.from, job.task.from, way_.to, job.there, &pool_, options_.stop);
-      if (!same) return Ended(job.task.from.key, 0, Fail(same.error()), false);
+      if (!same) return Ended(job.task.from.key, 0, Fail(same.error()), ProofKind::kNone);
       if (!*same) {
         if (options_.step)
           options_.step(
@@ -161,45 +167,51 @@ void CopyCrew::Do(const Job& job) {
 
 void CopyCrew::DoCopy(const CopyTask& task) {
   if (task.from.size > kWholeObject) return BeginParts(task);
-  const Result<void> copied = CopyWhole(way_, task);
+  const Result<ProofKind> copied = CopyWhole(way_, task);
   bytes_moved_ += task.from.size;
-  Ended(task.from.key, task.from.size, copied, false);
+  EndedCopy(task, copied);
 }
 
 void CopyCrew::BeginParts(const CopyTask& task) {
   auto begun = PartedCopy::Begin(way_, task);
-  if (!begun) return Ended(task.from.key, 0, Fail(begun.error()), false);
+  if (!begun) return EndedCopy(task, Fail(begun.error()));
   const Parted copy(std::move(*begun));
   bytes_moved_ += copy->bytes_there();
   if (copy->bytes_there() == task.from.size) return EndParts(copy);
   {
     const std::lock_guard lock(mutex_);
     parted_.push_back(copy);
+    // As many as there is memory for parts.
+    const int64_t useful = std::min(options_.memory / copy->MostPartBytes(), copy->PartsLeft());
+    for (int64_t i = 0; i < useful; ++i) AddThread();
   }
   more_.notify_all();
 }
 
 // Called once for each, by whoever did the last part.
 void CopyCrew::EndParts(const Parted& copy) {
-  Result<void> result;
-  if (copy->error())
-    result = Fail(*copy->error());
-  else if (copy->Unfinished())
-    result = Fail(ErrorCode::kConflict, "stopped");
-  else
-    result = copy->Finish();
-  Ended(copy->task().from.key, copy->task().from.size, result, false);
+  if (copy->error()) return EndedCopy(copy->task(), Fail(*copy->error()));
+  if (copy->Unfinished()) return EndedCopy(copy->task(), Fail(ErrorCode::kConflict, "stopped"));
+  EndedCopy(copy->task(), copy->Finish());
 }
 
-void CopyCrew::Ended(const std::string& key, int64_t bytes, const Result<void>& result, bool removal) {
+void CopyCrew::EndedCopy(const CopyTask& task, const Result<ProofKind>& copied) {
+  if (!copied) return Ended(task.from.key, task.from.size, Fail(copied.error()), ProofKind::kNone);
+  Ended(task.from.key, task.from.size, {}, *copied);
+}
+
+void CopyCrew::Ended(const std::string& key, int64_t bytes, const Result<void>& result,
+                     std::optional<ProofKind> copied_by) {
   {
     const std::lock_guard lock(mutex_);
     --busy_;
     ++ended_;
     if (result) {
       failures_in_a_row_ = 0;
-      removal ? ++report_->removed : ++report_->copied;
+      copied_by ? ++report_->copied : ++report_->removed;
       report_->copied_bytes += bytes;
+      if (copied_by) ++report_->proven[static_cast<size_t>(*copied_by)];
+      if (copied_by == ProofKind::kNone && way_.from.ChecksPuts()) ++report_->unproven;
     } else if (!report_->stopped) {
       ++report_->failed;
       if (report_->problems.size() < kMostTransferProblems)

@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -42,6 +43,7 @@ class CopyCrew {
   using Parted = std::shared_ptr<PartedCopy>;
 
   bool Add(Job job);
+  void AddThread();  // with the lock held; none when there are enough
   void Work();
   bool Ending() const;
   // One of these, with the lock held.
@@ -51,7 +53,9 @@ class CopyCrew {
   void DoCopy(const CopyTask& task);
   void BeginParts(const CopyTask& task);
   void EndParts(const Parted& copy);
-  void Ended(const std::string& key, int64_t bytes, const Result<void>& result, bool removal);
+  void Ended(const std::string& key, int64_t bytes, const Result<void>& result,
+             std::optional<ProofKind> copied_by);
+  void EndedCopy(const CopyTask& task, const Result<ProofKind>& copied);
   void ShowProgress();
 
   const CopyWay way_;

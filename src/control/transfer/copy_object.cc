@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "control/transfer/md5.h"
 
 namespace overcap {
 namespace {
@@ -39,38 +38,48 @@ Result<void> KeepTime(const CopyWay& way, const CopyTask& task) {
   return way.to.SetModified(task.to, task.from.modified_us);
 }
 
-// What arrived, part after part, against what the source says.
-Result<void> VerifyArrived(const CopyWay& way, const CopyTask& task) {
-  if (task.from.md5.empty()) return {};
-  BufferPool::Lease lease(way.pool, kComparedAtOnce);
-  Md5 md5;
-  for (int64_t at = 0; at < task.from.size;) {
-    OC_TRY_VOID(way.to.GetInto(task.to, at, kComparedAtOnce, &lease.buffer()));
-    if (lease.buffer().empty()) break;
-    md5.Add(lease.buffer());
-    at += static_cast<int64_t>(lease.buffer().size());
-  }
-  if (md5.Hex() == task.from.md5 || !IsProof(way, task)) return {};
-  (void)way.to.Remove(task.to);
+// What the two stores say together of a copy that went well.
+ProofKind WithService(const CopyWay& way, ProofKind proof) {
+  const bool from_here = proof == ProofKind::kNone && !way.from.ChecksPuts();
+  return from_here && way.to.ChecksPuts() ? ProofKind::kService : proof;
+}
+
+// A mismatch, unless what the listing said is no MD5.
+Result<ProofKind> Judged(const CopyWay& way, const CopyTask& task, Result<ProofKind> proof) {
+  if (proof) return WithService(way, *proof);
+  if (proof.error().code != ErrorCode::kCorrupt) return proof;
+  if (!task.from.md5.empty() && !IsProof(way, task)) return ProofKind::kNone;
   return NotWhatItSays(way, task);
+}
+
+Result<ProofKind> ReadWhole(const CopyWay& way, const CopyTask& task, std::string* out) {
+  OC_TRY(told, way.from.ChecksumOf(task.from));
+  StoredObjectInfo object = task.from;
+  object.check_ranges = told.by_ranges;
+  OC_TRY_VOID(ReadExactly(way.from, object, 0, object.size, out));
+  return Judged(way, task, ProveWhole(told, *out));
 }
 
 }  // namespace
 
-Result<void> CopyWhole(const CopyWay& way, const CopyTask& task) {
+Result<ProofKind> CopyWhole(const CopyWay& way, const CopyTask& task) {
   BufferPool::Lease lease(way.pool, std::max<int64_t>(task.from.size, 1));
-  OC_TRY_VOID(ReadExactly(way.from, task.from, 0, task.from.size, &lease.buffer()));
-  if (!task.from.md5.empty() && Md5Hex(lease.buffer()) != task.from.md5 && IsProof(way, task))
-    return NotWhatItSays(way, task);
+  Result<ProofKind> proof = ReadWhole(way, task, &lease.buffer());
+  if (!proof && proof.error().code == ErrorCode::kCorrupt)  // it may have been the way
+    proof = ReadWhole(way, task, &lease.buffer());
+  if (!proof) return proof;
   OC_TRY_VOID(way.to.Put(task.to, lease.buffer()));
-  return KeepTime(way, task);
+  OC_TRY_VOID(KeepTime(way, task));
+  return proof;
 }
 
-PartedCopy::PartedCopy(const CopyWay& way, CopyTask task, std::unique_ptr<StoreUpload> upload)
+PartedCopy::PartedCopy(const CopyWay& way, CopyTask task, std::unique_ptr<StoreUpload> upload,
+                       StoredChecksum told)
     : way_(way),
       task_(std::move(task)),
       upload_(std::move(upload)),
-      parts_(PartCount(task_.from.size, upload_->PartSize())) {}
+      parts_(PartCount(task_.from.size, upload_->PartSize())),
+      proof_(std::move(told), task_.from.size, upload_->PartSize()) {}
 
 Result<std::unique_ptr<PartedCopy>> PartedCopy::Begin(const CopyWay& way, CopyTask task) {
   // A source that tells no version may have changed since it was cut off: then its time must do.
@@ -78,11 +87,15 @@ Result<std::unique_ptr<PartedCopy>> PartedCopy::Begin(const CopyWay& way, CopyTa
   const std::string version =
       from.version.empty() ? std::to_string(from.modified_us) : StrCat("v", from.version);
   const std::string identity = StrCat(way.from.Location(), "\n", from.key, "\n", from.size, "\n", version);
-  OC_TRY(upload, way.to.ResumeUpload(task.to, from.size, PutMode::kReplace, identity));
-  std::unique_ptr<PartedCopy> copy(new PartedCopy(way, std::move(task), std::move(upload)));
+  OC_TRY(told, way.from.ChecksumOf(from));
+  OC_TRY(upload,
+         way.to.ResumeUpload(task.to, from.size, PutMode::kReplace, identity, CopyProof::BestPartSize(told)));
+  task.from.check_ranges = told.by_ranges;
+  std::unique_ptr<PartedCopy> copy(new PartedCopy(way, std::move(task), std::move(upload), std::move(told)));
   for (int64_t part = 0; part < copy->parts_; ++part) {
     if (copy->upload_->Has(part)) copy->bytes_there_ += copy->PartBytes(part);
   }
+  if (copy->bytes_there_ > 0) copy->proof_.Incomplete();
   copy->SkipWhatIsThere();
   return copy;
 }
@@ -108,17 +121,29 @@ int64_t PartedCopy::PartBytes(int64_t part) const {
   return std::min(upload_->PartSize(), task_.from.size - part * upload_->PartSize());
 }
 
-Result<void> PartedCopy::CopyPart(int64_t part) {
-  const int64_t bytes = PartBytes(part);
-  BufferPool::Lease lease(way_.pool, bytes);
-  OC_TRY_VOID(ReadExactly(way_.from, task_.from, part * upload_->PartSize(), bytes, &lease.buffer()));
-  return upload_->Part(part, lease.buffer());
+Result<void> PartedCopy::CopyPart(int64_t part, std::string* buffer) {
+  Result<void> copied =
+      ReadExactly(way_.from, task_.from, part * upload_->PartSize(), PartBytes(part), buffer);
+  if (copied) {
+    proof_.Add(part, *buffer);
+    copied = upload_->Part(part, *buffer);
+  }
+  if (!copied) proof_.GiveUp();
+  return copied;
 }
 
-Result<void> PartedCopy::Finish() {
+Result<ProofKind> PartedCopy::Finish() {
+  CopyProof::ReadBack read_back;
+  if (upload_->CanReadBack())
+    read_back = [this](int64_t offset, int64_t bytes, std::string* out) {
+      return upload_->ReadBack(offset, bytes, out);
+    };
+  Result<ProofKind> proof = Judged(way_, task_, proof_.Judge(read_back));
+  if (!proof && proof.error().code == ErrorCode::kCorrupt) upload_->Discard();
+  if (!proof) return proof;
   OC_TRY_VOID(upload_->Finish());
-  OC_TRY_VOID(VerifyArrived(way_, task_));
-  return KeepTime(way_, task_);
+  OC_TRY_VOID(KeepTime(way_, task_));
+  return proof;
 }
 
 Result<bool> SameContent(const Store& a, const StoredObjectInfo& in_a, const Store& b,

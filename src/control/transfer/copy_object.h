@@ -2,6 +2,7 @@
 // How one object travels.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "control/transfer/buffer_pool.h"
+#include "control/transfer/copy_proof.h"
 #include "stores/store.h"
 
 namespace overcap {
@@ -28,11 +30,12 @@ struct CopyWay {
   BufferPool* pool;
 };
 
-// At once; verified where the source tells an MD5. kConflict when the source changed meanwhile, kCorrupt when
-// what came is not what the source says.
-Result<void> CopyWhole(const CopyWay& way, const CopyTask& task);
+// At once; what it was verified by. kConflict when the source changed meanwhile, kCorrupt when what came is
+// not what the source says.
+Result<ProofKind> CopyWhole(const CopyWay& way, const CopyTask& task);
 
-// An object in parts. Parts may be copied by several threads; the one that copies the last one calls Finish.
+// An object in parts. Parts may be copied by several threads, which have the memory for a part before they
+// take one; the one that copies the last one calls Finish.
 class PartedCopy {
  public:
   static Result<std::unique_ptr<PartedCopy>> Begin(const CopyWay& way, CopyTask task);
@@ -49,17 +52,21 @@ class PartedCopy {
   const std::optional<Error>& error() const { return error_; }
 
   int64_t PartBytes(int64_t part) const;
-  Result<void> CopyPart(int64_t part);
-  Result<void> Finish();
+  int64_t PartsLeft() const { return parts_ - next_; }  // those that are there from before may be counted
+  int64_t MostPartBytes() const { return std::min(upload_->PartSize(), task_.from.size); }
+  Result<void> CopyPart(int64_t part, std::string* buffer);
+  // What it was verified by, before it appears.
+  Result<ProofKind> Finish();
 
  private:
-  PartedCopy(const CopyWay& way, CopyTask task, std::unique_ptr<StoreUpload> upload);
+  PartedCopy(const CopyWay& way, CopyTask task, std::unique_ptr<StoreUpload> upload, StoredChecksum told);
   void SkipWhatIsThere();
 
   const CopyWay way_;
   const CopyTask task_;
   const std::unique_ptr<StoreUpload> upload_;
   const int64_t parts_;
+  CopyProof proof_;
   int64_t bytes_there_ = 0;
   int64_t next_ = 0;
   int64_t in_hands_ = 0;

@@ -13,21 +13,28 @@ struct Md5::Context {
 Md5::Md5() : context_(std::make_unique<Context>()) {
   EVP_DigestInit_ex(context_->evp, EVP_md5(), nullptr);
 }
+Md5::Md5(Md5&&) noexcept = default;
+Md5& Md5::operator=(Md5&&) noexcept = default;
 Md5::~Md5() = default;
 
 void Md5::Add(std::string_view bytes) {
   EVP_DigestUpdate(context_->evp, bytes.data(), bytes.size());
 }
 
-std::string Md5::Hex() {
-  constexpr std::string_view kDigits = "0123456789abcdef";
+std::string Md5::Bytes() {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   EVP_DigestFinal_ex(context_->evp, digest, &size);
+  return {reinterpret_cast<const char*>(digest), size};
+}
+
+std::string Md5::Hex() {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string hex;
-  for (unsigned int i = 0; i < size; ++i) {
-    hex += kDigits[digest[i] >> 4];
-    hex += kDigits[digest[i] & 15];
+  for (const char c : Bytes()) {
+    const auto byte = static_cast<unsigned char>(c);
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 15];
   }
   return hex;
 }

@@ -11,9 +11,13 @@ namespace overcap {
 class Md5 {
  public:
   Md5();
+  Md5(Md5&&) noexcept;
+  Md5& operator=(Md5&&) noexcept;
   ~Md5();
   void Add(std::string_view bytes);
-  std::string Hex();  // of all so far, once: 32 digits
+  // Of all so far, once: 16 bytes, or 32 digits.
+  std::string Bytes();
+  std::string Hex();
 
  private:
   struct Context;

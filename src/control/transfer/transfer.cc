@@ -61,6 +61,12 @@ Result<void> RemoveExtra(const Store& from, const Store& to, CopyCrew* crew) {
 
 }  // namespace
 
+std::string_view ProofKindName(ProofKind kind) {
+  constexpr std::array<std::string_view, kProofKinds> kNames = {"nothing", "md5", "md5_of_parts",
+                                                                "md5_of_ranges", "service"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
 Result<TransferReport> TransferAll(const Store& from, Store& to, const TransferOptions& options) {
   OC_TRY_VOID(RefuseEmptySource(from, options));
   TransferReport report;

@@ -3,6 +3,7 @@
 // within a bounded memory. What was cut off goes on behind what it had.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <string>
@@ -27,6 +28,17 @@ struct TransferStep {
   CopyVerdict why = CopyVerdict::kNew;  // of copies
 };
 
+// What the content of a copy was compared with on its way.
+enum class ProofKind {
+  kNone,         // nothing: the source tells no checksum that can be compared
+  kMd5,          // the MD5 that the source tells
+  kMd5OfParts,   // the MD5 of the MD5s of the parts that it was uploaded in
+  kMd5OfRanges,  // the MD5 that the source tells of each range that is read
+  kService,      // a file: the service that it goes to compares what arrives there with what was sent
+};
+constexpr size_t kProofKinds = 5;
+std::string_view ProofKindName(ProofKind kind);  // "md5_of_parts"
+
 struct TransferProblem {
   std::string key;
   Error error;
@@ -38,7 +50,7 @@ struct TransferOptions {
   bool checksum = false, all = false;  // as SameRules
   bool flush = false;  // what was copied is durable at the end, as far as the destination can say
   int workers = 16;
-  int64_t memory = 48 << 20;
+  int64_t memory = 40 << 20;
   const std::atomic<bool>* stop = nullptr;  // set from outside: no more is begun
   // From any thread, several at once.
   std::function<void(const TransferProgress&)> progress = {};
@@ -49,12 +61,14 @@ struct TransferReport {
   int64_t copied = 0, copied_bytes = 0;
   int64_t same = 0, same_bytes = 0;
   int64_t removed = 0;
-  int64_t extra = 0;                      // only the destination has them, and they stay
-  int64_t left_out = 0;                   // objects without a key (StorePage::left_out)
-  int64_t failed = 0;                     // copies and removals
-  std::vector<TransferProblem> problems;  // the first of them
-  bool stopped = false;                   // `stop` was set
-  bool gave_up = false;                   // so many failed one after the other that there is no use
+  int64_t extra = 0;                             // only the destination has them, and they stay
+  int64_t left_out = 0;                          // objects without a key (StorePage::left_out)
+  std::array<int64_t, kProofKinds> proven = {};  // of the copied, by ProofKind
+  int64_t unproven = 0;                          // of these with kNone: those that came from a service
+  int64_t failed = 0;                            // copies and removals
+  std::vector<TransferProblem> problems;         // the first of them
+  bool stopped = false;                          // `stop` was set
+  bool gave_up = false;                          // so many failed one after the other that there is no use
 };
 
 constexpr size_t kMostTransferProblems = 1000;

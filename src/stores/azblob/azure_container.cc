@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/azblob/azure_container.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "net/http/http_date.h"
 #include "stores/object_requests.h"
@@ -57,6 +59,13 @@ Result<AzureBlobHead> AzureContainer::Head(const std::string& blob) const {
   head.info.version = WithoutQuotes(answer.head.Find("etag"));
   head.info.md5 = Md5OfBase64(answer.head.Find("content-md5"));
   head.put_mark = answer.head.Find("x-ms-meta-overcap_put");
+  const std::string_view parts = answer.head.Find("x-ms-meta-overcap_parts");
+  const size_t dash = std::min(parts.find('-'), parts.size());
+  const auto part_size = ParseInt(parts.substr(std::min(dash + 1, parts.size())));
+  if (dash == 32 && part_size && *part_size > 0) {
+    head.md5_of_parts = parts.substr(0, dash);
+    head.part_size = *part_size;
+  }
   return head;
 }
 

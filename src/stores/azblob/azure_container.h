@@ -12,6 +12,9 @@ namespace overcap {
 struct AzureBlobHead {
   StoredObjectInfo info;  // its key is the whole one
   std::string put_mark;
+  // Of what was uploaded in blocks by Overcap: the MD5 of the blocks' MD5s and the blocks' size; "" and 0.
+  std::string md5_of_parts = {};
+  int64_t part_size = 0;
 };
 
 // A container with errors that name things as the user of the store knows them. Names of blobs are whole

@@ -112,15 +112,15 @@ TEST_P(RealAzure, GoesOnWithAnUploadThatWasCutOff) {
     return std::string_view(large).substr(static_cast<size_t>(i * kPart), kPart);
   };
   {
-    auto first = store_->ResumeUpload("resumed", 3 * kPart, PutMode::kReplace, "source v1");
+    auto first = store_->ResumeUpload("resumed", 3 * kPart, PutMode::kReplace, "source v1", 0);
     ASSERT_TRUE(first) << first.error().message;
     ASSERT_TRUE((*first)->Part(0, part(0)));
     ASSERT_TRUE((*first)->Part(2, part(2)));
   }
-  auto other = store_->ResumeUpload("resumed", 3 * kPart, PutMode::kReplace, "source v2");
+  auto other = store_->ResumeUpload("resumed", 3 * kPart, PutMode::kReplace, "source v2", 0);
   ASSERT_TRUE(other);
   EXPECT_FALSE((*other)->Has(0));
-  auto second = store_->ResumeUpload("resumed", 3 * kPart, PutMode::kReplace, "source v1");
+  auto second = store_->ResumeUpload("resumed", 3 * kPart, PutMode::kReplace, "source v1", 0);
   ASSERT_TRUE(second);
   EXPECT_TRUE((*second)->Has(0));
   EXPECT_FALSE((*second)->Has(1));

@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kLongestBlobName = 1024;
 constexpr int64_t kLargestPut = 1024ll * 1024 * 1024;
 constexpr int64_t kLargestChecked = 256ll * 1024 * 1024;  // read whole and compared with its MD5
+constexpr int64_t kLargestProven = 4ll * 1024 * 1024;     // Azure's limit of a range with an MD5
 constexpr size_t kMostMarkers = 1000;
 const PosixClock kClock;
 
@@ -71,10 +72,11 @@ Result<void> AzureStore::PutInParts(const std::string& whole, std::span<const st
 }
 
 Result<void> AzureStore::Read(const std::string& whole, const std::string& version, int64_t offset,
-                              int64_t limit, std::string* out) const {
+                              int64_t limit, std::string* out, bool prove) const {
   AzureCall call;
   call.blob = whole;
   const bool all = offset == 0 && limit == kAll;
+  if (prove) call.headers.push_back({"x-ms-range-get-content-md5", "true"});
   if (!all) call.headers.push_back({"x-ms-range", ByteRange(offset, limit)});
   if (!version.empty()) call.headers.push_back({"if-match", StrCat("\"", version, "\"")});
   OC_TRY(answer, container_.service().Call(call, out, static_cast<size_t>(std::max<int64_t>(limit, 1))));
@@ -94,7 +96,8 @@ Result<void> AzureStore::Read(const std::string& whole, const std::string& versi
     return Fail(ErrorCode::kUnavailable,
                 StrCat("the service of '", Location(), "' gave another part than was asked for"));
   const std::string_view bytes = *out, md5 = answer.head.Find("content-md5");
-  if (all && !is_range && !md5.empty() && static_cast<int64_t>(bytes.size()) <= kLargestChecked &&
+  const bool comparable = prove || (all && !is_range && !md5.empty());
+  if (comparable && static_cast<int64_t>(bytes.size()) <= kLargestChecked &&
       Base64Of(Md5OfPieces(std::span(&bytes, 1))) != md5)
     return Fail(ErrorCode::kCorrupt,
                 StrCat(Quoted(whole.substr(container_.prefix().size()), 200), " in store ",
@@ -106,7 +109,38 @@ Result<void> AzureStore::GetIntoIf(const StoredObjectInfo& object, int64_t offse
                                    std::string* out) const {
   OC_TRY(whole, WholeKey(object.key));
   OC_TRY_VOID(ValidRange(object.key, offset, limit));
+  if (object.check_ranges) return ReadProven(whole, object.version, offset, limit, out);
   return Read(whole, object.version, offset, limit, out);
+}
+
+Result<void> AzureStore::ReadProven(const std::string& whole, const std::string& version, int64_t offset,
+                                    int64_t limit, std::string* out) const {
+  out->clear();
+  std::string range;
+  for (int64_t left = limit; left > 0;) {
+    const int64_t wanted = std::min(left, kLargestProven);
+    Result<void> read = Read(whole, version, offset, wanted, &range, true);
+    if (!read && read.error().code == ErrorCode::kCorrupt)  // it may have been the way
+      read = Read(whole, version, offset, wanted, &range, true);
+    if (!read) return read;
+    out->append(range);
+    if (static_cast<int64_t>(range.size()) < wanted) break;
+    offset += wanted;
+    left -= wanted;
+  }
+  return {};
+}
+
+Result<StoredChecksum> AzureStore::ChecksumOf(const StoredObjectInfo& object) const {
+  if (!object.md5.empty()) return StoredChecksum{.md5 = object.md5};
+  if (object.size <= kLargestProven) return StoredChecksum{.by_ranges = true};
+  OC_TRY(whole, WholeKey(object.key));
+  OC_TRY(head, container_.Head(whole));
+  StoredChecksum told{.md5 = head.info.md5, .md5_of_parts = head.md5_of_parts};
+  if (!told.md5_of_parts.empty()) told.part_sizes = {head.part_size};
+  told.sure = !told.md5_of_parts.empty();
+  told.by_ranges = told.md5.empty() && !told.sure;
+  return told;
 }
 
 Result<StoredObjectInfo> AzureStore::Stat(const std::string& key) const {
@@ -176,14 +210,16 @@ Result<int64_t> AzureStore::CleanUp(int64_t) {
 
 Result<std::unique_ptr<StoreUpload>> AzureStore::StartUpload(const std::string& key, int64_t size,
                                                              PutMode mode) {
-  return ResumeUpload(key, size, mode, "");
+  return ResumeUpload(key, size, mode, "", 0);
 }
 
 Result<std::unique_ptr<StoreUpload>> AzureStore::ResumeUpload(const std::string& key, int64_t size,
-                                                              PutMode mode, const std::string& identity) {
+                                                              PutMode mode, const std::string& identity,
+                                                              int64_t part_size) {
   OC_TRY(whole, WholeKey(key));
-  if (size <= options_.part_size) return Store::StartUpload(key, size, mode);
-  const int64_t part = AzurePartSize(size, options_.part_size);
+  const int64_t usual = part_size > 0 ? part_size : options_.part_size;
+  if (size <= usual) return Store::StartUpload(key, size, mode);
+  const int64_t part = AzurePartSize(size, usual);
   OC_TRY(upload, AzureUpload::Begin(container_, {whole, size, part, mode, identity}));
   return std::unique_ptr<StoreUpload>(std::move(upload));
 }

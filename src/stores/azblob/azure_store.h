@@ -39,7 +39,9 @@ class AzureStore : public Store {
   Result<std::unique_ptr<StoreUpload>> StartUpload(const std::string& key, int64_t size,
                                                    PutMode mode) override;
   Result<std::unique_ptr<StoreUpload>> ResumeUpload(const std::string& key, int64_t size, PutMode mode,
-                                                    const std::string& identity) override;
+                                                    const std::string& identity, int64_t part_size) override;
+  Result<StoredChecksum> ChecksumOf(const StoredObjectInfo& object) const override;
+  bool ChecksPuts() const override { return true; }
   std::string Location() const override { return container_.location(); }
 
   // A URL with which anybody may read the blob for so long. kDenied without the account's key. Nothing is
@@ -57,8 +59,12 @@ class AzureStore : public Store {
   Result<void> PutWhole(const std::string& whole, std::span<const std::string_view> pieces, PutMode mode);
   Result<void> PutInParts(const std::string& whole, std::span<const std::string_view> pieces, int64_t size,
                           PutMode mode);
+  // With `prove` the service tells the MD5 of the range, which may have kLargestProven bytes, and it is
+  // compared.
   Result<void> Read(const std::string& whole, const std::string& version, int64_t offset, int64_t limit,
-                    std::string* out) const;
+                    std::string* out, bool prove = false) const;
+  Result<void> ReadProven(const std::string& whole, const std::string& version, int64_t offset, int64_t limit,
+                          std::string* out) const;
   std::string MarkerAfter(const std::string& prefix, const std::string& key) const;
   void KeepMarker(const std::string& prefix, const std::string& key, const std::string& marker) const;
 

@@ -33,6 +33,7 @@ int64_t AzurePartSize(int64_t size, int64_t usual) {
 AzureUpload::AzureUpload(const AzureContainer& container, const AzureUploadPlan& plan, std::string mark)
     : container_(container), plan_(plan), mark_(std::move(mark)) {
   there_.resize(static_cast<size_t>(PartCount(plan.size, plan.part_size)));
+  md5s_.resize(there_.size());
 }
 
 Result<std::unique_ptr<AzureUpload>> AzureUpload::Begin(const AzureContainer& container,
@@ -78,18 +79,49 @@ Result<void> AzureUpload::Part(int64_t index, std::string_view bytes) {
 Result<void> AzureUpload::PartOfPieces(int64_t index, std::span<const std::string_view> pieces) {
   const auto size = static_cast<size_t>(SizeOfPieces(pieces));
   OC_TRY_VOID(ValidPart(plan_.blob, plan_.size, plan_.part_size, index, size));
+  const auto md5 = Md5OfPieces(pieces);
+  OC_TRY_VOID(PutBlock(index, pieces, Base64Of(md5)));
+  const std::lock_guard lock(mutex_);
+  there_[static_cast<size_t>(index)] = true;
+  md5s_[static_cast<size_t>(index)] = BytesAsText(md5);
+  return {};
+}
+
+Result<void> AzureUpload::PutBlock(int64_t index, std::span<const std::string_view> pieces,
+                                   const std::string& md5) const {
   AzureCall call;
   call.method = "PUT";
   call.blob = plan_.blob;
   call.query = {{"comp", "block"}, {"blockid", BlockId(static_cast<size_t>(index))}};
-  call.headers = {{"content-md5", Base64Of(Md5OfPieces(pieces))}};
+  call.headers = {{"content-md5", md5}};
   call.body = pieces;
   call.has_body = true;
   std::string body;
   OC_TRY_VOID(container_.Must(call, "write", &body));
-  const std::lock_guard lock(mutex_);
-  there_[static_cast<size_t>(index)] = true;
   return {};
+}
+
+// Blocks cannot be taken back, but one of another size is not gone on with.
+void AzureUpload::Discard() {
+  const std::lock_guard lock(mutex_);
+  const std::string_view byte = "x", bytes = "xx";
+  for (size_t i = 0; i < there_.size(); ++i) {
+    const bool single = plan_.size - static_cast<int64_t>(i) * plan_.part_size == 1;
+    const std::string_view& other = single ? bytes : byte;
+    if (!there_[i]) continue;
+    if (!PutBlock(static_cast<int64_t>(i), std::span(&other, 1), Base64Of(Md5OfPieces(std::span(&other, 1)))))
+      return;
+  }
+}
+
+// "" when some blocks came with an upload that was cut off: their MD5s are not known.
+std::string AzureUpload::PartsText() const {
+  std::vector<std::string_view> all;
+  for (const std::string& md5 : md5s_) {
+    if (md5.empty()) return "";
+    all.emplace_back(md5);
+  }
+  return StrCat(HexOf(Md5OfPieces(all)), "-", plan_.part_size);
 }
 
 // Done a second time it finds the blocks committed, and does the same again.
@@ -110,6 +142,8 @@ Result<void> AzureUpload::Finish() {
   call.headers = {{"content-type", "application/xml"},
                   {"x-ms-blob-content-type", "application/octet-stream"},
                   {"x-ms-meta-overcap_put", mark_}};
+  if (const std::string parts = PartsText(); !parts.empty())
+    call.headers.push_back({"x-ms-meta-overcap_parts", parts});
   if (plan_.mode == PutMode::kCreate) call.headers.push_back({"if-none-match", "*"});
   call.body = std::span(&piece, 1);
   call.has_body = true;

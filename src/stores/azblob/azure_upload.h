@@ -33,18 +33,23 @@ class AzureUpload : public StoreUpload {
   Result<void> Part(int64_t index, std::string_view bytes) override;
   Result<void> PartOfPieces(int64_t index, std::span<const std::string_view> pieces);
   bool Has(int64_t index) const override;
+  void Discard() override;
   Result<void> Finish() override;
 
  private:
   AzureUpload(const AzureContainer& container, const AzureUploadPlan& plan, std::string mark);
   std::string BlockId(size_t index) const;
   Result<void> TakeBlocks();
+  Result<void> PutBlock(int64_t index, std::span<const std::string_view> pieces,
+                        const std::string& md5) const;
+  std::string PartsText() const;
 
   const AzureContainer& container_;
   const AzureUploadPlan plan_;
   const std::string mark_;
-  mutable std::mutex mutex_;  // guards there_
-  std::vector<bool> there_;   // by part
+  mutable std::mutex mutex_;       // guards all below
+  std::vector<bool> there_;        // by part
+  std::vector<std::string> md5s_;  // 16 bytes each, by part; "": it was there before
 };
 
 }  // namespace overcap

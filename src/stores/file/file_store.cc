@@ -227,12 +227,15 @@ Result<std::unique_ptr<StoreUpload>> FileStore::StartUpload(const std::string& k
 }
 
 Result<std::unique_ptr<StoreUpload>> FileStore::ResumeUpload(const std::string& key, int64_t size,
-                                                             PutMode mode, const std::string& identity) {
+                                                             PutMode mode, const std::string& identity,
+                                                             int64_t part_size) {
   OC_TRY_VOID(ValidKey(key, options_.keys));
   FileUpload::Target target{folder_, Root(), key, size, mode, options_.manner};
+  if (part_size > 0) target.part_size = part_size;
   OC_TRY(upload, PartialUpload::Start(target, identity));
   if (upload) return std::unique_ptr<StoreUpload>(std::move(upload));
-  return StartUpload(key, size, mode);  // another process is at it
+  OC_TRY(own, FileUpload::Start(std::move(target)));  // another process is at it
+  return std::unique_ptr<StoreUpload>(std::move(own));
 }
 
 Result<void> FileStore::SetModified(const std::string& key, int64_t modified_us) {

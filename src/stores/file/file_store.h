@@ -39,7 +39,7 @@ class FileStore : public Store {
   Result<std::unique_ptr<StoreUpload>> StartUpload(const std::string& key, int64_t size,
                                                    PutMode mode) override;
   Result<std::unique_ptr<StoreUpload>> ResumeUpload(const std::string& key, int64_t size, PutMode mode,
-                                                    const std::string& identity) override;
+                                                    const std::string& identity, int64_t part_size) override;
   bool KeepsTimes() const override { return true; }
   Result<void> SetModified(const std::string& key, int64_t modified_us) override;
   Result<void> Flush() override;

@@ -11,20 +11,22 @@
 
 namespace overcap {
 
-int WriteAt(int fd, int64_t offset, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = pwrite(fd, bytes.data(), bytes.size(), offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    bytes.remove_prefix(static_cast<size_t>(n));
-    offset += n;
-  }
-  return 0;
-}
-
 int TakeSpace(int fd, int64_t size) {
   if (size == 0 || fallocate(fd, 0, 0, size) == 0) return 0;
   return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : 0;
+}
+
+void ReadPart(int fd, int64_t offset, int64_t size, std::string* out) {
+  out->resize(static_cast<size_t>(size));
+  size_t filled = 0;
+  while (filled < out->size()) {
+    const ssize_t n =
+        pread(fd, out->data() + filled, out->size() - filled, offset + static_cast<int64_t>(filled));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    filled += static_cast<size_t>(n);
+  }
+  out->resize(filled);
 }
 
 Result<std::unique_ptr<FileUpload>> FileUpload::Start(Target target) {
@@ -40,7 +42,8 @@ Result<std::unique_ptr<FileUpload>> FileUpload::Start(Target target) {
   if (error != 0) upload->temporary_.clear();
   if (error == 0) error = TakeSpace(upload->fd_.Get(), to.size);
   if (error != 0) return upload->Failed(error);
-  upload->missing_ = PartCount(to.size, kFilePartSize);
+  upload->writer_.Begin(upload->fd_.Get(), to.root->Get(), upload->temporary_);
+  upload->missing_ = PartCount(to.size, to.part_size);
   upload->written_.resize(static_cast<size_t>(upload->missing_));
   return upload;
 }
@@ -49,18 +52,14 @@ FileUpload::~FileUpload() {
   if (!temporary_.empty()) unlinkat(target_.root->Get(), temporary_.c_str(), 0);
 }
 
-int64_t FileUpload::PartSize() const {
-  return kFilePartSize;
-}
-
-int FileUpload::WritePart(int64_t index, std::string_view bytes) {
-  const std::lock_guard lock(writing_);
-  return WriteAt(fd_.Get(), index * kFilePartSize, bytes);
+Result<void> FileUpload::ReadBack(int64_t offset, int64_t bytes, std::string* out) const {
+  ReadPart(fd_.Get(), offset, bytes, out);
+  return {};
 }
 
 Result<void> FileUpload::Part(int64_t index, std::string_view bytes) {
-  OC_TRY_VOID(ValidPart(target_.key, target_.size, kFilePartSize, index, bytes.size()));
-  if (const int error = WritePart(index, bytes); error != 0) return Failed(error);
+  OC_TRY_VOID(ValidPart(target_.key, target_.size, target_.part_size, index, bytes.size()));
+  if (const int error = writer_.Write(index * target_.part_size, bytes); error != 0) return Failed(error);
   const std::lock_guard lock(mutex_);
   if (!written_[static_cast<size_t>(index)]) --missing_;
   written_[static_cast<size_t>(index)] = true;

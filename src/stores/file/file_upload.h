@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stores/file/object_file.h"
+#include "stores/file/part_writer.h"
 #include "stores/store.h"
 #include "sys/fd.h"
 
@@ -21,6 +22,7 @@ struct FileUploadTarget {
   int64_t size = 0;
   PutMode mode = PutMode::kReplace;
   FilePutManner manner;
+  int64_t part_size = kFilePartSize;
 };
 
 // What an errno means for who writes that object.
@@ -34,26 +36,28 @@ class FileUpload : public StoreUpload {
   static Result<std::unique_ptr<FileUpload>> Start(Target target);
   ~FileUpload() override;
 
-  int64_t PartSize() const override;
+  int64_t PartSize() const override { return target_.part_size; }
   Result<void> Part(int64_t index, std::string_view bytes) override;
+  Result<void> ReadBack(int64_t offset, int64_t bytes, std::string* out) const override;
+  bool CanReadBack() const override { return true; }
   Result<void> Finish() override;
 
  private:
   explicit FileUpload(Target target) : target_(std::move(target)) {}
-  int WritePart(int64_t index, std::string_view bytes);  // 0 or an errno
   tl::unexpected<Error> Failed(int error) const { return Fail(UploadError(error, target_)); }
 
   const Target target_;
   std::string temporary_;  // "" once it is the object, or gone
   Fd fd_;
-  std::mutex writing_;  // a file takes one write at a time: whoever waits shall sleep, not spin in the kernel
-  std::mutex mutex_;    // guards all below
+  PartWriter writer_;
+  std::mutex mutex_;  // guards all below
   std::vector<bool> written_;
   int64_t missing_ = 0;  // parts
 };
 
-// Writes all of it at its place; 0 or an errno.
-int WriteAt(int fd, int64_t offset, std::string_view bytes);
 // Takes the space for a file of that size, where the file system can; a full one says so: 0 or an errno.
 int TakeSpace(int fd, int64_t size);
+// What is there of [offset, offset + size); shorter at the end of the file or after an error.
+void ReadPart(int fd, int64_t offset, int64_t size, std::string* out);
+
 }  // namespace overcap

@@ -100,7 +100,7 @@ int OpenTemporary(int root, const std::string& folder, mode_t mode, std::string*
     char name[40];
     snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(random.Next()));
     *path = StrCat(folder, kTemporaryBegin, name);
-    *fd = OpenBelow(root, *path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    *fd = OpenBelow(root, *path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   } while (!*fd && errno == EEXIST);
   return *fd ? 0 : errno;
 }

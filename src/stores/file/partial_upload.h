@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stores/file/file_upload.h"
+#include "stores/part_journal.h"
 
 namespace overcap {
 
@@ -19,24 +20,26 @@ class PartialUpload : public StoreUpload {
   // Without Finish what has arrived stays, unless the disk could not take it.
   ~PartialUpload() override;
 
-  int64_t PartSize() const override { return kFilePartSize; }
+  int64_t PartSize() const override { return target_.part_size; }
   Result<void> Part(int64_t index, std::string_view bytes) override;
   bool Has(int64_t index) const override;
+  Result<void> ReadBack(int64_t offset, int64_t bytes, std::string* out) const override;
+  bool CanReadBack() const override { return true; }
+  void Discard() override;
   Result<void> Finish() override;
 
  private:
   explicit PartialUpload(FileUploadTarget target) : target_(std::move(target)) {}
   int Open(const std::string& identity, bool* busy);
   int ReadJournal();
-  bool TakeLine(std::string_view line, std::string* buffer);
   int BeginJournal();
-  int WritePart(int64_t index, std::string_view bytes);  // 0 or an errno
+  PartJournal Journal() const { return {target_.size, target_.part_size}; }
   tl::unexpected<Error> Failed(int error);
 
   const FileUploadTarget target_;
   std::string partial_, journal_;  // paths
   Fd fd_, journal_fd_;
-  std::mutex writing_;  // a file takes one write at a time: whoever waits shall sleep, not spin in the kernel
+  PartWriter writer_;
   mutable std::mutex mutex_;  // guards all below
   std::vector<bool> written_;
   int64_t missing_ = 0;  // parts

@@ -26,7 +26,7 @@ class PartialUploadTest : public testing::Test {
     return std::string_view(content_).substr(static_cast<size_t>(part * kFilePartSize), kFilePartSize);
   }
   std::unique_ptr<StoreUpload> Begin(const std::string& identity = "one") {
-    auto upload = store_->ResumeUpload("a/b c", kSize, PutMode::kReplace, identity);
+    auto upload = store_->ResumeUpload("a/b c", kSize, PutMode::kReplace, identity, 0);
     EXPECT_TRUE(upload);
     return upload ? std::move(*upload) : nullptr;
   }

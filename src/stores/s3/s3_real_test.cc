@@ -126,17 +126,17 @@ TEST_P(RealS3, GoesOnWithAnUploadThatWasCutOff) {
     return std::string_view(large).substr(static_cast<size_t>(i * kPart), kPart);
   };
   {
-    auto first = store_->ResumeUpload("resumed", 3 * kPart, PutMode::kReplace, "source v1");
+    auto first = store_->ResumeUpload("resumed", 3 * kPart, PutMode::kReplace, "source v1", 0);
     ASSERT_TRUE(first) << first.error().message;
     ASSERT_TRUE((*first)->Part(0, part(0)));
     ASSERT_TRUE((*first)->Part(2, part(2)));
   }
   {
-    auto other = store_->ResumeUpload("resumed", 3 * kPart, PutMode::kReplace, "source v2");
+    auto other = store_->ResumeUpload("resumed", 3 * kPart, PutMode::kReplace, "source v2", 0);
     ASSERT_TRUE(other);
     EXPECT_FALSE((*other)->Has(0));
   }
-  auto second = store_->ResumeUpload("resumed", 3 * kPart, PutMode::kReplace, "source v1");
+  auto second = store_->ResumeUpload("resumed", 3 * kPart, PutMode::kReplace, "source v1", 0);
   ASSERT_TRUE(second);
   EXPECT_TRUE((*second)->Has(0));
   EXPECT_FALSE((*second)->Has(1));
@@ -211,11 +211,11 @@ TEST_P(RealS3, SeesPagesOfUploads) {
   EXPECT_EQ(*store->CleanUp(0), 5);
   const auto part = Random(kPart);
   {
-    auto first = store->ResumeUpload("parts", 4 * kPart, PutMode::kReplace, "x");
+    auto first = store->ResumeUpload("parts", 4 * kPart, PutMode::kReplace, "x", 0);
     ASSERT_TRUE(first);
     for (int i = 0; i < 4; ++i) ASSERT_TRUE((*first)->Part(i, part));
   }
-  auto second = store->ResumeUpload("parts", 4 * kPart, PutMode::kReplace, "x");
+  auto second = store->ResumeUpload("parts", 4 * kPart, PutMode::kReplace, "x", 0);
   ASSERT_TRUE(second);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE((*second)->Has(i));
   ASSERT_TRUE((*second)->Finish());

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "net/http/digests.h"
 #include "stores/object_requests.h"
+#include "stores/s3/s3_parts_checksum.h"
 #include "stores/s3/s3_upload.h"
 
 namespace overcap {
@@ -187,16 +188,22 @@ Result<int64_t> S3Store::CleanUp(int64_t older_than_us) {
 
 Result<std::unique_ptr<StoreUpload>> S3Store::StartUpload(const std::string& key, int64_t size,
                                                           PutMode mode) {
-  return ResumeUpload(key, size, mode, "");
+  return ResumeUpload(key, size, mode, "", 0);
 }
 
 Result<std::unique_ptr<StoreUpload>> S3Store::ResumeUpload(const std::string& key, int64_t size, PutMode mode,
-                                                           const std::string& identity) {
+                                                           const std::string& identity, int64_t part_size) {
   OC_TRY(whole, WholeKey(key));
-  if (size <= options_.part_size) return Store::StartUpload(key, size, mode);
-  OC_TRY(upload,
-         S3Upload::Begin(bucket_, {whole, size, S3PartSize(size, options_.part_size), mode, identity}));
+  const int64_t usual = part_size >= kLeastPart ? part_size : options_.part_size;
+  if (size <= usual) return Store::StartUpload(key, size, mode);
+  OC_TRY(upload, S3Upload::Begin(bucket_, {whole, size, S3PartSize(size, usual), mode, identity}));
   return std::unique_ptr<StoreUpload>(std::move(upload));
+}
+
+Result<StoredChecksum> S3Store::ChecksumOf(const StoredObjectInfo& object) const {
+  if (!object.md5.empty()) return StoredChecksum{.md5 = object.md5};
+  OC_TRY(whole, WholeKey(object.key));
+  return ChecksumInParts(bucket_, whole, object);
 }
 
 Result<std::string> S3Store::UrlOf(const std::string& key, int64_t seconds) const {

@@ -37,7 +37,10 @@ class S3Store : public Store {
   Result<std::unique_ptr<StoreUpload>> StartUpload(const std::string& key, int64_t size,
                                                    PutMode mode) override;
   Result<std::unique_ptr<StoreUpload>> ResumeUpload(const std::string& key, int64_t size, PutMode mode,
-                                                    const std::string& identity) override;
+                                                    const std::string& identity, int64_t part_size) override;
+  // Of what was uploaded in parts too, where the size of these is known or one of the usual.
+  Result<StoredChecksum> ChecksumOf(const StoredObjectInfo& object) const override;
+  bool ChecksPuts() const override { return true; }
   std::string Location() const override { return bucket_.location(); }
 
   // A URL with which anybody may read the object for so long (7 days at most; kUsage). Nothing is sent:

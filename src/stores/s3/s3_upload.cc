@@ -54,7 +54,9 @@ Result<void> S3Upload::Create() {
   call.query = {{"uploads", ""}};
   call.has_body = true;
   mark_ = NewPutMark();
-  call.headers = {{"content-type", "application/octet-stream"}, {"x-amz-meta-overcap-put", mark_}};
+  call.headers = {{"content-type", "application/octet-stream"},
+                  {"x-amz-meta-overcap-part-size", std::to_string(plan_.part_size)},
+                  {"x-amz-meta-overcap-put", mark_}};
   std::string body;
   OC_TRY_VOID(bucket_.Must(call, "write", &body));
   OC_TRY(root, ParseXml(body));
@@ -184,8 +186,15 @@ Result<void> S3Upload::Finish() {
   return {};
 }
 
+void S3Upload::Discard() {
+  const std::lock_guard lock(mutex_);
+  discarded_ = true;
+}
+
 S3Upload::~S3Upload() {
-  if (!finished_ && !id_.empty() && plan_.identity.empty()) (void)Abort(bucket_, plan_.key, id_);
+  if (finished_ || id_.empty()) return;
+  if (discarded_ || plan_.identity.empty()) (void)Abort(bucket_, plan_.key, id_);
+  if (discarded_ && !plan_.identity.empty()) (void)bucket_.Remove(NoteKey());
 }
 
 Result<int64_t> AbortStaleUploads(const S3Bucket& bucket, int64_t older_than_us) {

@@ -32,6 +32,7 @@ class S3Upload : public StoreUpload {
   Result<void> Part(int64_t index, std::string_view bytes) override;
   Result<void> PartOfPieces(int64_t index, std::span<const std::string_view> pieces);
   bool Has(int64_t index) const override;
+  void Discard() override;
   Result<void> Finish() override;
 
  private:
@@ -48,7 +49,7 @@ class S3Upload : public StoreUpload {
   std::string id_, mark_;
   mutable std::mutex mutex_;        // guards all below
   std::vector<std::string> etags_;  // by part; "": not there
-  bool finished_ = false;
+  bool finished_ = false, discarded_ = false;
 };
 
 // Ends uploads of the prefix that were begun so long ago; how many.

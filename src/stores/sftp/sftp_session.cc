@@ -165,7 +165,7 @@ SftpFailure SftpSession::Write(const std::string& handle, int64_t offset, std::s
 }
 
 SftpFailure SftpSession::Sync(const std::string& handle) {
-  if (!link_->Offers("fsync@openssh.com")) return {};
+  if (!CanSync()) return {};
   return Plain(SftpType::kExtended, SftpBody().Text("fsync@openssh.com").Text(handle));
 }
 

@@ -37,6 +37,7 @@ class SftpSession {
   SftpFailure Read(const std::string& handle, int64_t offset, int64_t size, std::string* out);
   SftpFailure Write(const std::string& handle, int64_t offset, std::string_view bytes);
   SftpFailure Sync(const std::string& handle);  // fine where the server cannot
+  bool CanSync() const { return link_->Offers("fsync@openssh.com"); }
   SftpFailure List(const std::string& path, std::vector<SftpEntry>* entries);
   SftpFailure MakeFolder(const std::string& path, std::optional<uint32_t> mode);
   SftpFailure Remove(const std::string& path);

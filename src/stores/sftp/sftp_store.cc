@@ -116,14 +116,17 @@ SftpFailure SftpStore::OpenTemporary(SftpSession& session, const std::string& ke
                                      std::string* handle) const {
   char name[20];
   snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(KernelRandom().Next()));
-  const std::string folder = PathOf(key.substr(0, key.rfind('/') + 1));
-  *path = StrCat(folder, kTemporaryBegin, name);
+  *path = PathOf(StrCat(key.substr(0, key.rfind('/') + 1), kTemporaryBegin, name));
+  return OpenInFolder(session, *path, kSftpRead | kSftpWrite | kSftpCreate | kSftpExclusive, handle);
+}
+
+SftpFailure SftpStore::OpenInFolder(SftpSession& session, const std::string& path, uint32_t flags,
+                                    std::string* handle) const {
   const std::optional<uint32_t> mode = options_.private_files ? std::optional<uint32_t>(0600) : std::nullopt;
-  constexpr uint32_t kFlags = kSftpWrite | kSftpCreate | kSftpExclusive;
-  SftpFailure failure = session.Open(*path, kFlags, mode, handle);
+  SftpFailure failure = session.Open(path, flags, mode, handle);
   if (!failure.Is(SftpCode::kNoSuchFile)) return failure;
-  failure = MakeFolders(session, WithoutSlash(folder));
-  return failure.ok() ? session.Open(*path, kFlags, mode, handle) : failure;
+  failure = MakeFolders(session, WithoutSlash(path.substr(0, path.rfind('/') + 1)));
+  return failure.ok() ? session.Open(path, flags, mode, handle) : failure;
 }
 
 // Hard links and plain renames both refuse what is there.
@@ -267,8 +270,14 @@ Result<int64_t> SftpStore::CleanUp(int64_t older_than_us) {
 
 Result<std::unique_ptr<StoreUpload>> SftpStore::StartUpload(const std::string& key, int64_t size,
                                                             PutMode mode) {
+  return ResumeUpload(key, size, mode, "", 0);
+}
+
+Result<std::unique_ptr<StoreUpload>> SftpStore::ResumeUpload(const std::string& key, int64_t size,
+                                                             PutMode mode, const std::string& identity,
+                                                             int64_t) {
   OC_TRY_VOID(ValidKey(key, options_.keys));
-  OC_TRY(upload, SftpUpload::Start(*this, key, size, mode));
+  OC_TRY(upload, SftpUpload::Start(*this, key, size, mode, identity));
   return std::unique_ptr<StoreUpload>(std::move(upload));
 }
 

@@ -36,6 +36,8 @@ class SftpStore : public Store {
   Result<int64_t> CleanUp(int64_t older_than_us) override;
   Result<std::unique_ptr<StoreUpload>> StartUpload(const std::string& key, int64_t size,
                                                    PutMode mode) override;
+  Result<std::unique_ptr<StoreUpload>> ResumeUpload(const std::string& key, int64_t size, PutMode mode,
+                                                    const std::string& identity, int64_t part_size) override;
   bool KeepsTimes() const override { return true; }
   Result<void> SetModified(const std::string& key, int64_t modified_us) override;
   std::string Location() const override { return target_.location; }
@@ -54,6 +56,9 @@ class SftpStore : public Store {
   // A temporary in the folder of the key, which is made when it is missing.
   SftpFailure OpenTemporary(SftpSession& session, const std::string& key, std::string* path,
                             std::string* handle) const;
+  // A file of the server, whose folder is made when it is missing.
+  SftpFailure OpenInFolder(SftpSession& session, const std::string& path, uint32_t flags,
+                           std::string* handle) const;
   // The temporary becomes the object, or is removed.
   Result<void> Place(SftpSession& session, const std::string& temporary, const std::string& handle,
                      const std::string& key, PutMode mode) const;

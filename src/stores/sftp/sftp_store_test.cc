@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/sftp/sftp_store.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -132,6 +133,59 @@ TEST_F(SftpStoreTest, WhatIsNeitherFileNorFolderIsToldOf) {
   EXPECT_EQ(page->objects[1].key, "d/good");
   EXPECT_EQ(page->objects[1].size, 1);
   EXPECT_EQ(page->left_out, 2);
+}
+
+// What an upload that is cut off leaves, and what the next one believes of it.
+TEST_F(SftpStoreTest, AnUploadThatWasCutOffGoesOn) {
+  constexpr int64_t kPart = 8 << 20, kSize = 6 * kPart - 3;
+  const auto part = [&](int64_t i) {
+    return std::string(static_cast<size_t>(std::min(kPart, kSize - i * kPart)), static_cast<char>('a' + i));
+  };
+  const auto store = *rig_.Open({.create = true, .keys = KeyRule::kAny});
+  const auto begin = [&](const std::string& identity) {
+    return *store->ResumeUpload("d/large", kSize, PutMode::kReplace, identity, 0);
+  };
+  const auto there = [&](const StoreUpload& upload) {
+    std::string parts;
+    for (int64_t i = 0; i < 6; ++i) parts += upload.Has(i) ? '1' : '0';
+    return parts;
+  };
+  auto first = begin("one");
+  for (const int64_t i : {1, 3, 0, 4, 2}) ASSERT_TRUE(first->Part(i, part(i)));
+  first.reset();
+  EXPECT_TRUE(store->ListAll("")->empty());
+  EXPECT_EQ(there(*begin("other")), "000000");
+  auto second = begin("one");
+  EXPECT_EQ(there(*second), "110110");  // 32 MiB were on the disk; the last was not said to be
+  EXPECT_FALSE(second->Finish());
+  ASSERT_TRUE(second->Part(2, part(2)));
+  ASSERT_TRUE(second->Part(5, part(5)));
+  std::string back;
+  ASSERT_TRUE(second->ReadBack(2 * kPart, 5, &back));
+  EXPECT_EQ(back, "ccccc");
+  ASSERT_TRUE(second->Finish());
+  EXPECT_EQ(store->Stat("d/large")->size, kSize);
+  EXPECT_EQ(*store->Get("d/large", 5 * kPart - 1, 2), "ef");
+  begin("other")->Discard();
+  for (const auto& entry : std::filesystem::directory_iterator(rig_.folder() / "store/d"))
+    EXPECT_EQ(entry.path().filename(), "large");
+}
+
+TEST_F(SftpStoreTest, WhatIsNotAsTheJournalSaysIsSentAgain) {
+  constexpr int64_t kPart = 8 << 20, kSize = 5 * kPart;
+  const auto store = *rig_.Open();
+  const auto begin = [&] { return *store->ResumeUpload("large", kSize, PutMode::kReplace, "one", 0); };
+  const std::string bytes(kPart, 'x');
+  {
+    const auto upload = begin();
+    for (int64_t i = 0; i < 4; ++i) ASSERT_TRUE(upload->Part(i, bytes));
+  }
+  std::string partial;
+  for (const auto& entry : std::filesystem::directory_iterator(rig_.folder() / "store"))
+    if (entry.path().extension() != ".done") partial = entry.path();
+  EXPECT_TRUE(begin()->Has(3));
+  std::fstream(partial, std::ios::in | std::ios::out | std::ios::binary).seekp(3 * kPart + 5).put('!');
+  EXPECT_FALSE(begin()->Has(3));
 }
 
 TEST_F(SftpStoreTest, ALinkThatWasLostIsMadeAnew) {

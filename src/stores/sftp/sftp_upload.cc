@@ -1,50 +1,143 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/sftp/sftp_upload.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace overcap {
 namespace {
 
 constexpr int64_t kPartSize = 8 << 20;
+// After so much the server is asked to have it on its disk; a killed upload has to send no more than that,
+// and what was on its way, again.
+constexpr int64_t kSyncedAfter = 32 << 20;
+// To read all of it back would take as long as to send it again: what was on the disk when its line was
+// written is believed when these, the last that were written, are right.
+constexpr size_t kReadAgain = 4;
 
 }  // namespace
 
+SftpUpload::SftpUpload(const SftpStore& store, std::string key, int64_t size, PutMode mode)
+    : store_(store), key_(std::move(key)), mode_(mode), journal_{size, kPartSize} {
+  missing_ = PartCount(size, kPartSize);
+  written_.resize(static_cast<size_t>(missing_));
+}
+
 Result<std::unique_ptr<SftpUpload>> SftpUpload::Start(const SftpStore& store, std::string key, int64_t size,
-                                                      PutMode mode) {
+                                                      PutMode mode, const std::string& identity) {
   if (size < 0) return Fail(ErrorCode::kUsage, StrCat(Quoted(key, 200), " cannot have ", size, " bytes"));
   std::unique_ptr<SftpUpload> upload(new SftpUpload(store, std::move(key), size, mode));
   OC_TRY(session, store.Session());
   upload->session_ = session;
   const SftpFailure failure =
-      store.OpenTemporary(*session, upload->key_, &upload->temporary_, &upload->handle_);
+      identity.empty() ? store.OpenTemporary(*session, upload->key_, &upload->temporary_, &upload->handle_)
+                       : upload->OpenPartial(identity);
   if (!failure.ok()) {
     upload->temporary_.clear();
     return Fail(store.Because(failure, "write", upload->key_));
   }
-  upload->missing_ = PartCount(size, kPartSize);
-  upload->written_.resize(static_cast<size_t>(upload->missing_));
   return upload;
 }
 
-SftpUpload::~SftpUpload() {
-  if (temporary_.empty()) return;
-  session_->Close(handle_);
-  (void)session_->Remove(temporary_);
+SftpFailure SftpUpload::OpenPartial(const std::string& identity) {
+  const std::string folder = key_.substr(0, key_.rfind('/') + 1);
+  temporary_ = store_.PathOf(folder + PartialName(identity));
+  journal_path_ = temporary_ + ".done";
+  constexpr uint32_t kFlags = kSftpRead | kSftpWrite | kSftpCreate;
+  SftpFailure failure = store_.OpenInFolder(*session_, journal_path_, kFlags, &journal_handle_);
+  if (failure.ok()) failure = store_.OpenInFolder(*session_, temporary_, kFlags, &handle_);
+  return failure.ok() ? ReadJournal() : failure;
 }
 
-int64_t SftpUpload::PartSize() const {
-  return kPartSize;
+bool SftpUpload::IsAsItSays(const PartJournal::Line& line) const {
+  std::string bytes;
+  return session_->Read(handle_, line.part * kPartSize, journal_.BytesOf(line.part), &bytes).ok() &&
+         static_cast<int64_t>(bytes.size()) == journal_.BytesOf(line.part) &&
+         PartJournal::CrcText(bytes) == line.crc;
+}
+
+// Takes what it says, as far as the file has it; a journal of something else is begun anew.
+SftpFailure SftpUpload::ReadJournal() {
+  std::string text;
+  SftpFailure failure = session_->Read(journal_handle_, 0, journal_.MostBytes(), &text);
+  SftpAttributes attributes;
+  if (failure.ok()) failure = session_->StatOpen(handle_, &attributes);
+  if (!failure.ok()) return failure;
+  size_t good = 0;
+  const std::vector<PartJournal::Line> lines = journal_.Parse(text, &good);
+  const size_t again = session_->CanSync() ? std::min(lines.size(), kReadAgain) : lines.size();
+  bool right = good > 0;
+  for (size_t i = 0; i < lines.size() && right; ++i) {
+    const int64_t end = lines[i].part * kPartSize + journal_.BytesOf(lines[i].part);
+    right = end <= attributes.size.value_or(0) && (i + again < lines.size() || IsAsItSays(lines[i]));
+  }
+  if (!right) return BeginJournal();
+  for (const PartJournal::Line& line : lines) written_[static_cast<size_t>(line.part)] = true;
+  missing_ = std::count(written_.begin(), written_.end(), false);
+  journal_end_ = static_cast<int64_t>(good);
+  return {};
+}
+
+SftpFailure SftpUpload::BeginJournal() {
+  session_->Close(journal_handle_);
+  constexpr uint32_t kFlags = kSftpRead | kSftpWrite | kSftpCreate | kSftpTruncate;
+  SftpFailure failure = store_.OpenInFolder(*session_, journal_path_, kFlags, &journal_handle_);
+  if (failure.ok()) failure = session_->Write(journal_handle_, 0, journal_.Head());
+  journal_end_ = static_cast<int64_t>(journal_.Head().size());
+  return failure;
+}
+
+SftpUpload::~SftpUpload() {
+  if (!journal_handle_.empty()) session_->Close(journal_handle_);
+  if (temporary_.empty()) return;
+  session_->Close(handle_);
+  if (!journal_path_.empty() && !discarded_) return;
+  (void)session_->Remove(temporary_);
+  if (!journal_path_.empty()) (void)session_->Remove(journal_path_);
 }
 
 Result<void> SftpUpload::Part(int64_t index, std::string_view bytes) {
-  OC_TRY_VOID(ValidPart(key_, size_, kPartSize, index, bytes.size()));
+  OC_TRY_VOID(ValidPart(key_, journal_.size, kPartSize, index, bytes.size()));
   const SftpFailure failure = session_->Write(handle_, index * kPartSize, bytes);
   if (!failure.ok()) return Fail(store_.Because(failure, "write", key_));
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (!written_[static_cast<size_t>(index)]) --missing_;
   written_[static_cast<size_t>(index)] = true;
+  if (journal_path_.empty()) return {};
+  lines_ += PartJournal::LineOf(index, bytes);
+  lines_bytes_ += static_cast<int64_t>(bytes.size());
+  if (lines_bytes_ >= kSyncedAfter) WriteLines(&lock);
   return {};
+}
+
+// A line only for what is on the disk. Without it the part only travels again.
+void SftpUpload::WriteLines(std::unique_lock<std::mutex>* lock) {
+  const std::string lines = std::exchange(lines_, "");
+  const int64_t at = journal_end_;
+  journal_end_ += static_cast<int64_t>(lines.size());
+  lines_bytes_ = 0;
+  lock->unlock();
+  if (session_->Sync(handle_).ok()) (void)session_->Write(journal_handle_, at, lines);
+  lock->lock();
+}
+
+bool SftpUpload::Has(int64_t index) const {
+  const std::lock_guard lock(mutex_);
+  return index >= 0 && index < static_cast<int64_t>(written_.size()) && written_[static_cast<size_t>(index)];
+}
+
+Result<void> SftpUpload::ReadBack(int64_t offset, int64_t bytes, std::string* out) const {
+  const SftpFailure failure = session_->Read(handle_, offset, bytes, out);
+  if (!failure.ok()) return Fail(store_.Because(failure, "read", key_));
+  return {};
+}
+
+// Another process that sent the same had the file under the same name.
+bool SftpUpload::WasPlacedByAnother() const {
+  SftpAttributes there;
+  return !journal_path_.empty() && session_->Stat(store_.PathOf(key_), true, &there).ok() &&
+         there.size.value_or(-1) == journal_.size;
 }
 
 Result<void> SftpUpload::Finish() {
@@ -52,7 +145,10 @@ Result<void> SftpUpload::Finish() {
   if (missing_ > 0 || temporary_.empty())
     return Fail(ErrorCode::kUsage, StrCat(missing_, " parts of ", Quoted(key_, 200), " are missing"));
   const std::string temporary = std::exchange(temporary_, "");
-  return store_.Place(*session_, temporary, handle_, key_, mode_);
+  const Result<void> placed = store_.Place(*session_, temporary, handle_, key_, mode_);
+  if (!journal_path_.empty()) (void)session_->Remove(journal_path_);
+  if (!placed && placed.error().code == ErrorCode::kNotFound && WasPlacedByAnother()) return {};
+  return placed;
 }
 
 }  // namespace overcap

@@ -6,34 +6,51 @@
 #include <string>
 #include <vector>
 
+#include "stores/part_journal.h"
 #include "stores/sftp/sftp_store.h"
 
 namespace overcap {
 
-// A large object on its way to an SFTP server: a temporary that parts are written into.
+// A large object on its way to an SFTP server: a file that parts are written into. With an identity it goes
+// on after the process was killed, as PartialUpload does (docs/formats/stores.md, ".overcap-part files").
 class SftpUpload : public StoreUpload {
  public:
+  // `identity` says what is copied: other bytes have another one. "": it is not kept when it is cut off.
   static Result<std::unique_ptr<SftpUpload>> Start(const SftpStore& store, std::string key, int64_t size,
-                                                   PutMode mode);
+                                                   PutMode mode, const std::string& identity);
   ~SftpUpload() override;
 
-  int64_t PartSize() const override;
+  int64_t PartSize() const override { return journal_.part_size; }
   Result<void> Part(int64_t index, std::string_view bytes) override;
+  bool Has(int64_t index) const override;
+  Result<void> ReadBack(int64_t offset, int64_t bytes, std::string* out) const override;
+  bool CanReadBack() const override { return true; }
+  void Discard() override { discarded_ = true; }
   Result<void> Finish() override;
 
  private:
-  SftpUpload(const SftpStore& store, std::string key, int64_t size, PutMode mode)
-      : store_(store), key_(std::move(key)), size_(size), mode_(mode) {}
+  SftpUpload(const SftpStore& store, std::string key, int64_t size, PutMode mode);
+  SftpFailure OpenPartial(const std::string& identity);
+  SftpFailure ReadJournal();
+  SftpFailure BeginJournal();
+  bool IsAsItSays(const PartJournal::Line& line) const;
+  void WriteLines(std::unique_lock<std::mutex>* lock);
+  bool WasPlacedByAnother() const;
 
   const SftpStore& store_;
   const std::string key_;
-  const int64_t size_;
   const PutMode mode_;
+  const PartJournal journal_;
   std::shared_ptr<SftpSession> session_;
-  std::string temporary_, handle_;  // "" once it is the object, or gone
-  std::mutex mutex_;                // guards all below
+  std::string temporary_, handle_;             // "" once it is the object, or gone
+  std::string journal_path_, journal_handle_;  // "" without an identity
+  bool discarded_ = false;
+  mutable std::mutex mutex_;  // guards all below
   std::vector<bool> written_;
   int64_t missing_ = 0;
+  std::string lines_;        // of the journal that are not written yet: their parts may not be on the disk
+  int64_t lines_bytes_ = 0;  // of these parts
+  int64_t journal_end_ = 0;
 };
 
 }  // namespace overcap
