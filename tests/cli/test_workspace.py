@@ -172,6 +172,20 @@ class Story(WorkspaceRig):
         self.ws("init")
         self.assertEqual((self.folder / "a.txt").read_text(), "two")
 
+    def test_pipes_and_sockets_are_named_once_saved_never_and_in_nobodys_way(self):
+        self.fill()
+        self.create("--adopt")
+        os.mkfifo(self.folder / "src/pipe")
+        self.assertIn("'src/pipe': a pipe (skipped)", self.ws("backup").err)
+        self.assertRegex(self.ws("status").out, r"changes +none")
+        self.write("src/model.py", "print(2)\n", base=self.folder)
+        self.ws("backup")
+        self.ws("restore", "latest~1")
+        self.ok("workspace", "init", "work")
+        self.ws("restore", "latest", "--force")
+        self.assertEqual((self.folder / "src/model.py").read_text(), "print(2)\n")
+        self.assertTrue((self.folder / "src/pipe").is_fifo())
+
     def test_what_is_excluded_is_neither_saved_nor_removed(self):
         self.create("--exclude", "*.o", "--exclude", "/data")
         self.write("data/big", "x" * 1000, base=self.folder)

@@ -67,7 +67,7 @@ class FolderDiffer {
     if (!fd || !ListNames(fd.Get(), false, &names)) return;
     for (const ListedName& listed : names) {
       const std::string below = StrCat(path, "/", listed.name);
-      if (exclude_.Match(below, listed.is_folder) == IgnoreVerdict::kIgnored) continue;
+      if (listed.is_special || exclude_.Match(below, listed.is_folder) == IgnoreVerdict::kIgnored) continue;
       AddExtra(fd.Get(), listed.name, below, listed.is_folder);
     }
   }

@@ -14,10 +14,15 @@
 namespace overcap {
 namespace {
 
-bool IsFolder(int fd, const dirent& entry) {
-  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+unsigned char KindOf(int fd, const dirent& entry) {
+  if (entry.d_type != DT_UNKNOWN) return entry.d_type;
   struct stat status;
-  return fstatat(fd, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+  if (fstatat(fd, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) return DT_UNKNOWN;
+  return static_cast<unsigned char>(IFTODT(status.st_mode));
+}
+
+bool IsSpecial(unsigned char kind) {
+  return kind == DT_FIFO || kind == DT_SOCK || kind == DT_CHR || kind == DT_BLK;
 }
 
 }  // namespace
@@ -31,7 +36,10 @@ bool ListNames(int folder_fd, bool may_chmod, std::vector<ListedName>* names) {
   errno = 0;
   while (const dirent* entry = readdir(folder.get())) {
     const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names->push_back({std::string(name), IsFolder(folder_fd, *entry)});
+    if (name != "." && name != "..") {
+      const unsigned char kind = KindOf(folder_fd, *entry);
+      names->push_back({std::string(name), kind == DT_DIR, IsSpecial(kind)});
+    }
     errno = 0;
   }
   if (errno != 0) return false;

@@ -9,6 +9,7 @@ namespace overcap {
 struct ListedName {
   std::string name;
   bool is_folder = false;
+  bool is_special = false;  // a pipe, socket or device: no snapshot keeps such
 };
 
 // All names in a folder (`folder_fd` may be O_PATH), by their bytes. False and errno when it cannot be read.

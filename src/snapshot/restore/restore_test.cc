@@ -128,6 +128,17 @@ TEST_F(RestoreTest, ExtrasStayUnlessTheyAreToGo) {
   EXPECT_TRUE(fs::exists(rig_.Target(".overcap/state")));
 }
 
+TEST_F(RestoreTest, WhatNoSnapshotCouldHaveStays) {
+  MakeSource();
+  const Digest tree = rig_.Save();
+  rig_.Restored(rig_.Request(tree));
+  ASSERT_EQ(mkfifo(rig_.Target("bin/pipe").c_str(), 0600), 0);
+  RestoreRequest request = rig_.Request(tree);
+  request.remove_extra = true;
+  EXPECT_EQ(rig_.Restored(request).removed, 0);
+  EXPECT_TRUE(fs::exists(rig_.Target("bin/pipe")));
+}
+
 TEST_F(RestoreTest, EntriesOfAnotherTypeMakeRoom) {
   MakeSource();
   const Digest tree = rig_.Save();

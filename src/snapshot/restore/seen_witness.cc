@@ -90,7 +90,8 @@ bool SeenWitness::ConfirmFolder(int fd, const SeenEntry& seen, const std::string
   std::vector<ListedName> names;
   if (!ListNames(fd, false, &names)) return false;
   return std::all_of(names.begin(), names.end(), [&](const ListedName& listed) {
-    return std::binary_search(known.begin(), known.end(), std::string_view(listed.name)) ||
+    return listed.is_special ||
+           std::binary_search(known.begin(), known.end(), std::string_view(listed.name)) ||
            (request_.exclude != nullptr &&
             request_.exclude->Match(StrCat(path, "/", listed.name), listed.is_folder) ==
                 IgnoreVerdict::kIgnored);

@@ -325,7 +325,9 @@ class Surveyor {
     }
   }
 
+  // Or nothing that a snapshot could have: then, too, it neither counts as a change nor is removed.
   bool Excluded(uint32_t folder, const ListedName& listed) {
+    if (listed.is_special) return true;
     if (request_.exclude == nullptr || request_.exclude->Empty()) return false;
     const std::string path = folder == 0 ? listed.name : StrCat(tree_.Path(folder), "/", listed.name);
     return request_.exclude->Match(path, listed.is_folder) == IgnoreVerdict::kIgnored;
