@@ -144,9 +144,11 @@ Result<void> TakeRow(const Fields& fields, SqueueJob* job) {
 
 }  // namespace
 
+// By number: the order that squeue chooses itself, which nobody here needs, takes it longer.
 std::vector<std::string> SqueueCommand(std::string_view mark) {
-  return {"squeue",       "--noheader",  "--all",    "--local",
-          "--states=all", "--noconvert", "--Format", FormatColumns(Columns(), mark)};
+  return {"squeue",      "--noheader", "--all",
+          "--local",     "--sort=i",   "--states=all",
+          "--noconvert", "--Format",   FormatColumns(Columns(), mark)};
 }
 
 namespace {

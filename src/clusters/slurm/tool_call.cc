@@ -19,7 +19,7 @@ constexpr size_t kMaxErr = 64 << 10;
 constexpr size_t kChunk = 64 << 10;
 constexpr int kPipeBytes = 1 << 20;
 constexpr size_t kLongAnswer = 256 << 10;
-constexpr useconds_t kLongPauseUs = 1000;
+constexpr int kLongPauseMs = 1;
 
 using Time = std::chrono::steady_clock::time_point;
 
@@ -130,7 +130,9 @@ bool RealToolRun::Read(Until until) {
     if (fds[0].revents != 0 && !ReadMore(out_.Get(), &answer_.out)) out_.Reset();
     // Long lists come in small pieces: to be woken for each would hold their writer up.
     const bool ended = (fds[0].revents & POLLHUP) != 0;
-    if (!ended && before > kLongAnswer && answer_.out.size() - before < kChunk && out_) usleep(kLongPauseUs);
+    pollfd only_end{out_.Get(), 0, 0};
+    if (!ended && before > kLongAnswer && answer_.out.size() - before < kChunk && out_)
+      (void)poll(&only_end, 1, kLongPauseMs);
     if (fds[1].revents != 0 && !ReadMore(err_.Get(), &answer_.err)) err_.Reset();
     if (answer_.out.size() > max_out_) return false;
     answer_.err.resize(std::min(answer_.err.size(), kMaxErr));
