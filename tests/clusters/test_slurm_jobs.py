@@ -179,6 +179,7 @@ class Jobs(SlurmJobsRig):
         self.ok("wait", anyway)
         done = self.overcap("wait", never)
         self.assertEqual((done.status, self.job(never)["state"]), (130, "cancelled"), str(done))
+        self.assertIn("waits for", self.job(never)["reason"])
         self.assertEqual((self.lines("ran"), self.lines("order")), ([], ["anyway"]))
 
     # ---- while it waits and runs

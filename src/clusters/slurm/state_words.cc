@@ -113,6 +113,10 @@ Ending ReadSlurmEnding(std::string_view raw_state, const SlurmExit& exit, std::s
   } else if (exit.status != 0 || ending.state == JobState::kSucceeded) {
     ending.exit_status = exit.status;
   }
+  // Slurm cancels by itself what waits for a job that did not succeed.
+  if (ending.state == JobState::kCancelled && ending.reason.empty() &&
+      raw_reason == "DependencyNeverSatisfied")
+    ending.reason = ReadPendingReason(raw_reason).text;
   if (!ending.reason.empty() || ending.state != JobState::kFailed) return ending;
   // Slurm says JobLaunchFailure also of a script that a signal killed.
   if (exit.signal != 0) {

@@ -86,6 +86,9 @@ TEST(SlurmStateWords, AnEndingHasTheStatusThatAShellWouldShow) {
             (Ending{JobState::kFailed, -1, 0, -1, "time limit reached"}));
   EXPECT_EQ(ReadSlurmEnding("NODE_FAIL", {0, 0}, "NodeDown"),
             (Ending{JobState::kLost, -1, 0, -1, "one of its nodes failed"}));
+  EXPECT_EQ(ReadSlurmEnding("CANCELLED", {0, 0}, "DependencyNeverSatisfied").reason,
+            "a job that it waits for did not end as required");
+  EXPECT_EQ(ReadSlurmEnding("CANCELLED", {0, 0}, "Priority").reason, "");
 }
 
 }  // namespace

@@ -158,6 +158,7 @@ std::string Fill(std::string_view pattern, const ToolContext& context) {
                                                                    {"'$partition'", context.partition},
                                                                    {"'$qos'", context.qos},
                                                                    {"'$constraint'", context.constraint}};
+  if (context.constraint.empty()) ReplaceAll("'$constraint'", "that is asked for", &text);
   for (const auto& [name, value] : names)
     ReplaceAll(name, value.empty() ? "(default)" : Quoted(value), &text);
   return text;

@@ -43,6 +43,16 @@ TEST(ToolFailures, ARefusalNamesWhatWasAskedForAndKeepsSlurmsWords) {
   EXPECT_FALSE(failure.maybe_done);
 }
 
+TEST(ToolFailures, AFeatureThatOnlySlurmWasToldOfIsNotCalledADefault) {
+  const std::string_view words =
+      "sbatch: error: Batch job submission failed: Invalid feature specification\n";
+  EXPECT_NE(ReadToolFailure("sbatch", words, 1, {"sky"})
+                .error.message.find("no node has the feature that is asked for"),
+            std::string::npos);
+  EXPECT_NE(ReadToolFailure("sbatch", words, 1, {"sky", "", "", "", "ib"}).error.message.find("feature 'ib'"),
+            std::string::npos);
+}
+
 TEST(ToolFailures, TheCauseCountsMoreThanTheLineThatSumsUp) {
   const ToolFailure munge = Failure(
       "sbatch: error: Munge encode failed: Failed to access \"/run/munge/munge.socket.2\"\n"
