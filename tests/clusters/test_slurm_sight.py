@@ -118,6 +118,9 @@ class Numbers(SightRig):
         for words in (("lab-b",), ("-p", "lab-b")):
             self.assertRegex(self.ok("usage", *words).out, r"(?m)^bob +2 ")
             self.assertNotIn("alice", self.ok("usage", *words).out)
+        self.assertTrue(self.ok("usage", "lab-a").out.endswith(
+            "\nlab 'lab-a': 4 of 4 GPUs in use, 2 more over the cap; jobs wait for 5\n"))
+        self.assertEqual(self.ok("usage", "overcap").out, "lab 'overcap': 0 GPUs in use\n")
         self.refused("usage", "lab-x", status=3, says=("there is no lab 'lab-x'",))
 
     def test_nodes_have_the_numbers_of_sinfo(self):

@@ -105,6 +105,20 @@ std::string Summary(const UsageReport& report) {
   return text + "\n";
 }
 
+// Also where nobody of the lab has any jobs.
+std::string LabSummary(const UsageReport& report) {
+  const PictureUse& use = report.total;
+  std::optional<int> cap;
+  for (const UsageRow& row : report.labs) {
+    if (row.name == report.lab) cap = row.gpu_cap;
+  }
+  std::string text = StrCat("lab ", Quoted(report.lab), ": ", use.gpus, cap ? StrCat(" of ", *cap) : "",
+                            cap.value_or(use.gpus) == 1 ? " GPU in use" : " GPUs in use");
+  if (use.overcap_gpus > 0) text += StrCat(", ", use.overcap_gpus, " more over the cap");
+  if (use.waiting_gpus > 0) text += StrCat("; jobs wait for ", use.waiting_gpus);
+  return text + "\n";
+}
+
 std::string ReportText(const UsageReport& report, const Wanted& wanted, int width, bool color) {
   const bool labs = wanted.labs || (!wanted.users && wanted.lab.empty() && !report.labs.empty());
   const bool users = wanted.users || !labs;
@@ -117,8 +131,8 @@ std::string ReportText(const UsageReport& report, const Wanted& wanted, int widt
     text +=
         RowsText("USER", report.users, report.users.size() > 1 ? &sum : nullptr, wanted.types, width, color);
   }
-  if (wanted.types) text += "\n" + TypesTable(report, width, color);
-  return text + (wanted.lab.empty() ? Summary(report) : "");
+  if (wanted.types) text += StrCat(text.empty() ? "" : "\n", TypesTable(report, width, color));
+  return text + (wanted.lab.empty() ? Summary(report) : LabSummary(report));
 }
 
 Result<std::string> Frame(World& world, const Wanted& wanted, int width, bool color) {
