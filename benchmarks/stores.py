@@ -74,20 +74,21 @@ class Contenders:
         return {"overcap": [self.overcap, "store", "cp", what, f"s3://{place}"], "rclone": [self.rclone, "copy", what, f"ceph:{place}"],
                 "s3cmd": [self.s3cmd, *self.options, "sync", f"{what}/", f"s3://{place}/"]}[who]
 
-    def down(self, who, place):
-        return {"overcap": [self.overcap, "store", "cp", f"s3://{place}", "back"], "rclone": [self.rclone, "copy", f"ceph:{place}", "back"],
-                "s3cmd": [self.s3cmd, *self.options, "sync", f"s3://{place}/", "back/"]}[who]
+    def down(self, who, place, back):
+        return {"overcap": [self.overcap, "store", "cp", f"s3://{place}", back], "rclone": [self.rclone, "copy", f"ceph:{place}", back],
+                "s3cmd": [self.s3cmd, *self.options, "sync", f"s3://{place}/", f"{back}/"]}[who]
 
 
 def there_and_back(runs, contenders, who, what, number):
     """`what` is a folder"""
     place, key = f"{BUCKET}/{who}-{number}", what.split("/")[0]
     runs.run(who, f"{key} up", contenders.up(who, what, place))
-    shutil.rmtree(runs.cwd / "back", ignore_errors=True)
-    (runs.cwd / "back").mkdir()
-    runs.run(who, f"{key} down", contenders.down(who, place))
-    subprocess.run(["diff", "-r", what, "back"], cwd=runs.cwd, check=True, timeout=300)
-    shutil.rmtree(runs.cwd / "back")
+    back = f"back-{who}-{number}"
+    (runs.cwd / back).mkdir()
+    runs.run(who, f"{key} down", contenders.down(who, place, back))
+    subprocess.run(["diff", "-r", what, back], cwd=runs.cwd, check=True, timeout=300)
+    if key == "large":  # ext4 is slow to make files where many were removed in the last minutes: small ones stay
+        shutil.rmtree(runs.cwd / back)
     if number == 0:
         runs.run(who, f"{key} across", [contenders.overcap, "store", "cp", f"s3://{place}", f"s3://{place}-across"])
     if key == "large":  # small ones need little of the service's memory, and to remove them takes long

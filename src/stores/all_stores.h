@@ -20,12 +20,14 @@ struct StoreAccess {
     std::string region = {};
     std::string access_key = {}, secret = {}, session_token = {};
     bool path_style = false;
-    std::string ca_file = {};  // "": the system's certificates
+    std::string ca_file = {};    // "": the system's certificates
+    std::string keys_from = {};  // where they were found, for people
   };
   struct Azure {
     std::string endpoint = {};       // "": Azure's own
     std::string key = {}, sas = {};  // one of the two
     std::string ca_file = {};
+    std::string keys_from = {};  // where it was found, for people
   };
   S3 s3;
   Azure azure;

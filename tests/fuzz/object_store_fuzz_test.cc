@@ -3,7 +3,9 @@
 #include "inputs.h"
 #include "stores/azblob/azure_listing.h"
 #include "stores/azblob/azure_problem.h"
+#include "stores/part_journal.h"
 #include "stores/s3/s3_listing.h"
+#include "stores/s3/s3_parts_checksum.h"
 #include "stores/s3/s3_problem.h"
 #include "stores/xml_tree.h"
 
@@ -82,6 +84,35 @@ TEST(ObjectStoreFuzz, ListsOfAzureAreReadOrRefused) {
         if (!blocks) ExpectOneLine(blocks.error(), ErrorCode::kCorrupt);
         return page || blocks;
       });
+}
+
+TEST(ObjectStoreFuzz, ChecksumsOfOthersAreOnesOrNone) {
+  ForEachInput(Mutator({"\"d41d8cd98f00b204e9800998ecf8427e-12\"",
+                        "1B2M2Y8AsgTpgAmY7PhCfg==", "atime:1/md5:d41d8cd98f00b204e9800998ecf8427e/mode:3"},
+                       kWords, 6),
+               [](const std::string& text) {
+                 const auto tag = ParsePartsTag(text);
+                 EXPECT_TRUE(!tag || (tag->md5.size() == 32 && tag->parts >= 1 && tag->parts <= 10'000));
+                 for (const int64_t part : LikelyPartSizes(100'000'000, tag ? tag->parts : 7))
+                   EXPECT_EQ(PartCount(100'000'000, part), tag ? tag->parts : 7);
+                 HttpResponse head;
+                 head.headers = {{"x-amz-meta-md5chksum", text}, {"x-amz-meta-s3cmd-attrs", text}};
+                 const std::string md5 = Md5OfOthers(head);
+                 EXPECT_TRUE(md5.empty() || md5.size() == 32);
+                 return tag || !md5.empty();
+               });
+}
+
+TEST(ObjectStoreFuzz, JournalsOfPartsAreReadAsFarAsTheyAreOnes) {
+  const PartJournal journal{100, 10};
+  ForEachInput(Mutator({journal.Head() + "0 00000000\n9 ffffffff\n3 12345678\n"}, kWords, 7),
+               [&](const std::string& text) {
+                 size_t good = 0;
+                 const auto lines = journal.Parse(text, &good);
+                 EXPECT_LE(good, text.size());
+                 for (const auto& line : lines) EXPECT_TRUE(line.part >= 0 && line.part < 10);
+                 return good > 0;
+               });
 }
 
 TEST(ObjectStoreFuzz, RefusalsAlwaysBecomeOneLine) {

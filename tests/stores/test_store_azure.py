@@ -50,6 +50,7 @@ class OnAzurite(CopiesHold, StoreRig):
     def test_what_is_wrong_is_said_in_a_line_without_the_key(self):
         wrong = "d3JvbmdTRUNSRVRXT1JEd3Jvbmc="
         env = {"AZURE_STORAGE_CONNECTION_STRING": self.server.environment["AZURE_STORAGE_CONNECTION_STRING"].replace(self.server.key, wrong)}
+        self.refused("store", "check", self.here("x"), status=4, env=env, says="keys: AZURE_STORAGE_CONNECTION_STRING")
         done = self.refused("store", "ls", self.here("x"), status=4, env=env)
         self.assertNotIn(wrong, done.err)
         self.refused("store", "ls", f"az://{self.server.account}/no-such-container", status=3)

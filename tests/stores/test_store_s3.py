@@ -52,11 +52,13 @@ class OnCeph(CopiesHold, StoreRig):
         (self.project / "x").write_bytes(b"1")
         self.ok("store", "cp", "x", "lab:")
         self.assertEqual(self.ok("store", "ls", "lab").out, "x\n")
+        self.assertEqual(self.ok("store", "check", "lab", "--json").json()["keys"], "profile 'lab' of ~/.aws")
         storage = self.project / "storage.json"
         storage.write_text(f'{{"access_key": "{self.server.access_key}", "secret_key": "{self.server.secret_key}"}}')
         storage.chmod(0o600)
         (self.project / "overcap.yaml").write_text(f"stores:\n  lab: {{at: 's3://store-tests/lab', credentials: {storage}}}\n")
         self.assertEqual(self.ok("store", "ls", "lab").out, "x\n")
+        self.assertEqual(self.ok("store", "check", "lab", "--json").json()["keys"], str(storage))
         credentials.chmod(0o644)
         self.refused("store", "ls", "s3://store-tests", status=4, says="chmod 600")
 
@@ -64,7 +66,12 @@ class OnCeph(CopiesHold, StoreRig):
         secret = "wrongSECRETWORDwrong"
         done = self.refused("store", "ls", "s3://store-tests", status=4, env={"AWS_SECRET_ACCESS_KEY": secret})
         self.assertNotIn(secret, done.err)
+        done = self.refused("store", "check", "s3://store-tests", status=4, says="keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+                            env={"AWS_SECRET_ACCESS_KEY": secret})
+        self.assertNotIn(secret, done.err)
         self.refused("store", "ls", "s3://no-such-bucket-here", status=3, says="no-such-bucket-here")
+        (self.project / "x").write_bytes(b"1")
+        self.refused("store", "cp", "x", "s3://no-such-bucket-here/y", status=3, says=["no bucket 'no-such-bucket-here'", "hint: look at its name"])
         self.refused("store", "ls", "s3://store-tests/no/such/prefix", status=3)
         self.refused("store", "ls", "s3://store-tests", status=5, env={"AWS_ENDPOINT_URL": "http://127.0.0.1:9"})
 

@@ -15,9 +15,19 @@ constexpr Flag kFlags[] = {
     kJobsFlag,
 };
 
+// "": it has none, or none are found, which opening tells.
+std::string KeysFrom(World& world, const StorePlace& place) {
+  const Result<StoreAccess> access = FindStoreAccess(StoreBookOf(world), place);
+  if (!access) return "";
+  return place.location.kind == StoreKind::kAzure ? access->azure.keys_from : access->s3.keys_from;
+}
+
 // Can it be reached, listed and read?
 Result<int> CheckOne(World& world, const Args& args) {
   OC_TRY(place, FindStorePlace(StoreBookOf(world), args.words()[0]));
+  // Before anything can fail: a wrong key is in one of several places.
+  const std::string keys_from = KeysFrom(world, place);
+  if (!keys_from.empty() && !world.out().json()) world.out().Note(StrCat("keys: ", keys_from));
   OC_TRY(opened, OpenFolderAt(world, place, false));
   OC_TRY(page, opened.store->List("", ""));
   if (!page.objects.empty()) OC_TRY_VOID(opened.store->Get(page.objects[0].key, 0, 1));
@@ -31,6 +41,7 @@ Result<int> CheckOne(World& world, const Args& args) {
   if (out.json()) {
     JsonWriter json;
     json.BeginObject().Field("location", location).Field("ok", true).Field("empty", page.objects.empty());
+    if (!keys_from.empty()) json.Field("keys", keys_from);
     out.Json(json.Field("cleaned", cleaned).EndObject().Text());
     return 0;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/store_words.h"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -129,6 +130,10 @@ void TellProblems(World& world, const std::vector<TransferProblem>& problems, in
     }
     ++shown;
   }
+  const auto hinted = std::find_if(problems.begin(), problems.end(), [](const TransferProblem& problem) {
+    return !problem.error.hint.empty();
+  });
+  if (hinted != problems.end() && !out.json()) out.Note(StrCat("hint: ", hinted->error.hint));
   const int64_t rest = count - std::min<int64_t>(shown, kMostShown);
   if (rest > 0 && !out.json()) out.Warn(StrCat("and ", rest, " more"));
 }

@@ -83,6 +83,10 @@ Result<void> TakeStorageFile(const std::string& path, StoreAccess::S3* access) {
   return {};
 }
 
+std::string OfProfile(const std::string& name) {
+  return StrCat("profile ", Quoted(name), " of ~/.aws");
+}
+
 bool HasKeys(const StoreAccess::S3& access) {
   return !access.access_key.empty() && !access.secret.empty();
 }
@@ -91,6 +95,7 @@ Result<void> FindS3Keys(const StoreEntry& entry, const Variables& variables, con
                         const std::string& profile_name, const Profile& profile, StoreAccess::S3* access) {
   if (!entry.credentials.empty()) {
     OC_TRY(path, ExpandFolder(entry.credentials, variables));
+    access->keys_from = path;
     return TakeStorageFile(path, access);
   }
   if (!entry.profile.empty()) {
@@ -99,17 +104,21 @@ Result<void> FindS3Keys(const StoreEntry& entry, const Variables& variables, con
           ErrorCode::kNotFound,
           StrCat("there is no profile ", Quoted(entry.profile), " in ~/.aws/credentials or ~/.aws/config"),
           StrCat("aws configure --profile ", ShellQuote(entry.profile)));
+    access->keys_from = OfProfile(profile_name);
     return TakeProfile(profile_name, profile, access);
   }
   access->access_key = variables.Get("AWS_ACCESS_KEY_ID");
   access->secret = variables.Get("AWS_SECRET_ACCESS_KEY");
   access->session_token = variables.Get("AWS_SESSION_TOKEN");
+  access->keys_from = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
   if (HasKeys(*access)) return {};
+  access->keys_from = OfProfile(profile_name);
   OC_TRY_VOID(TakeProfile(profile_name, profile, access));
   if (HasKeys(*access) || !instance || variables.Get("AWS_EC2_METADATA_DISABLED") == "true") return {};
   const Result<StoreAccess::S3> role = instance();
   if (!role && role.error().code != ErrorCode::kNotFound) return Fail(role.error());
   if (!role) return {};
+  access->keys_from = "the role of this instance";
   access->access_key = role->access_key;
   access->secret = role->secret;
   access->session_token = role->session_token;
@@ -179,12 +188,14 @@ Result<StoreAccess::Azure> FindAzureAccess(const StoreLocation& location, const 
   access.ca_file = wish.ca_file;
   if (!wish.credentials.empty()) {
     OC_TRY(path, ExpandFolder(wish.credentials, variables));
+    access.keys_from = path;
     OC_TRY_VOID(TakeAzureFile(path, location, &access));
     return access;
   }
   const auto connection = ConnectionParts(variables.Get("AZURE_STORAGE_CONNECTION_STRING"));
   if (const std::string account = ValueOf(connection, "AccountName");
       account.empty() || account == location.account) {
+    access.keys_from = "AZURE_STORAGE_CONNECTION_STRING";
     access.key = ValueOf(connection, "AccountKey");
     access.sas = access.key.empty() ? ValueOf(connection, "SharedAccessSignature") : "";
     if (access.endpoint.empty()) access.endpoint = ValueOf(connection, "BlobEndpoint");
@@ -193,6 +204,7 @@ Result<StoreAccess::Azure> FindAzureAccess(const StoreLocation& location, const 
   if (access.key.empty() && access.sas.empty() && (account.empty() || account == location.account)) {
     access.key = variables.Get("AZURE_STORAGE_KEY");
     if (access.key.empty()) access.sas = variables.Get("AZURE_STORAGE_SAS_TOKEN");
+    access.keys_from = access.key.empty() ? "AZURE_STORAGE_SAS_TOKEN" : "AZURE_STORAGE_KEY";
   }
   if (access.endpoint.empty()) access.endpoint = variables.Get("AZURE_STORAGE_BLOB_ENDPOINT");
   if (access.key.empty() && access.sas.empty())

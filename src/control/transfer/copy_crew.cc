@@ -51,7 +51,9 @@ void CopyCrew::CountSame(int64_t bytes) {
 
 bool CopyCrew::Add(Job job) {
   std::unique_lock lock(mutex_);
-  less_.wait(lock, [&] { return jobs_.size() < kMostWaiting || Ending(); });
+  // Woken once for many, not for each.
+  if (jobs_.size() >= kMostWaiting)
+    less_.wait(lock, [&] { return jobs_.size() <= kMostWaiting / 2 || Ending(); });
   if (options_.stop != nullptr && *options_.stop) report_->stopped = true;
   if (Ending()) return false;
   ++added_;
@@ -130,8 +132,9 @@ bool CopyCrew::TakeJob(std::unique_lock<std::mutex>* lock) {
   const Job job = std::move(jobs_.front());
   jobs_.pop_front();
   ++busy_;
+  const bool half = jobs_.size() == kMostWaiting / 2;
   lock->unlock();
-  less_.notify_one();
+  if (half) less_.notify_all();
   Do(job);
   ShowProgress();
   lock->lock();
@@ -202,6 +205,7 @@ void CopyCrew::EndedCopy(const CopyTask& task, const Result<ProofKind>& copied) 
 
 void CopyCrew::Ended(const std::string& key, int64_t bytes, const Result<void>& result,
                      std::optional<ProofKind> copied_by) {
+  bool awaited = false;
   {
     const std::lock_guard lock(mutex_);
     --busy_;
@@ -218,8 +222,9 @@ void CopyCrew::Ended(const std::string& key, int64_t bytes, const Result<void>& 
         report_->problems.push_back({key, result.error()});
       if (++failures_in_a_row_ >= kMostFailuresInARow) report_->gave_up = true;
     }
+    awaited = busy_ == 0 || report_->gave_up;
   }
-  less_.notify_all();
+  if (awaited) less_.notify_all();
 }
 
 void CopyCrew::ShowProgress() {
