@@ -34,6 +34,7 @@ struct PicturePartition {
   int64_t time_limit_s = 0;  // 0: none
   int priority_tier = 0;
   bool preemptable = false;                    // jobs there may be stopped for others
+  int64_t grace_s = 0;                         // and are told so long before
   bool overcap = false;                        // use of others' idle GPUs: counted apart
   std::string qos = {};                        // whose limits hold for all jobs there
   std::vector<std::string> allowed_labs = {};  // empty: all
@@ -58,6 +59,8 @@ struct PictureQos {
   std::vector<std::string> preempts = {};  // jobs of those give way to its jobs
   std::optional<int> gpu_cap = {}, gpus_per_user = {}, gpus_per_lab = {}, max_jobs = {}, jobs_per_user = {};
   int64_t time_limit_s = 0;  // 0: none
+  int64_t grace_s = 0,
+          exempt_s = 0;  // of its jobs that give way: the notice, and the time that each has first
 };
 
 // What kind of thing a job waits for.

@@ -26,7 +26,8 @@ class SlurmWhy(SlurmJobsRig):
         super().setUpClass()
         for _ in range(3):
             cls.slurm.submit("-A", "lab-b", "-t", "20", "--wrap", "sleep 1")
-        wait_until(lambda: cls.slurm.must(["sacct", "-X", "-n", "-s", "CD", "-S", "now-1hours", "-E", "now"]).count("COMPLETED") == 3,
+        wait_until(lambda: cls.slurm.must(["sacct", "-X", "-n", "-P", "-o", "State,Partition,TimelimitRaw", "-s", "CD", "-S", "now-1hours", "-E",
+                                           "now"]).count("COMPLETED|short|20") == 3,
                    "the accounts to know three runs", 90, pause=0.5)
 
     def sbatch(self, lab, *words):

@@ -33,10 +33,12 @@ enum QosColumn {
   kPerAccount,
   kJobsPerUser,
   kMaxWall,
+  kGrace,
+  kExempt,
   kQosColumns
 };
 constexpr std::string_view kQosFormat =
-    "format=Name,Preempt,GrpTRES,GrpJobs,MaxTRESPU,MaxTRESPA,MaxJobsPU,MaxWall";
+    "format=Name,Preempt,GrpTRES,GrpJobs,MaxTRESPU,MaxTRESPA,MaxJobsPU,MaxWall,GraceTime,PreemptExemptTime";
 
 enum UserColumn { kUserName, kDefaultAccount, kUserColumns };
 constexpr std::string_view kUserFormat = "format=User,DefaultAccount";
@@ -50,6 +52,11 @@ std::optional<int> SmallLimit(std::string_view text) {
   const auto value = ParseInt(text);
   if (!value || *value < 0 || *value > kMostCap) return std::nullopt;
   return static_cast<int>(*value);
+}
+
+int64_t LimitSeconds(std::string_view text) {
+  const auto seconds = ParseSlurmDuration(text);
+  return seconds && *seconds != kSlurmUnlimited ? *seconds : 0;
 }
 
 // Gives every row's fields to `take`.
@@ -119,8 +126,9 @@ Result<std::vector<SlurmQos>> ParseQos(std::string_view text) {
     qos.per_account = ParseSlurmCap(fields[kPerAccount]);
     qos.max_jobs = SmallLimit(fields[kQosJobs]);
     qos.jobs_per_user = SmallLimit(fields[kJobsPerUser]);
-    const auto wall = ParseSlurmDuration(fields[kMaxWall]);
-    qos.max_time_s = wall && *wall != kSlurmUnlimited ? *wall : 0;
+    qos.max_time_s = LimitSeconds(fields[kMaxWall]);
+    qos.grace_s = LimitSeconds(fields[kGrace]);
+    qos.exempt_s = LimitSeconds(fields[kExempt]);
     rows.push_back(std::move(qos));
   }));
   return rows;

@@ -34,6 +34,8 @@ struct SlurmQos {
   SlurmCap cap = {}, per_user = {}, per_account = {};
   std::optional<int> max_jobs = {}, jobs_per_user = {};
   int64_t max_time_s = 0;  // 0: none
+  int64_t grace_s = 0,
+          exempt_s = 0;  // of its jobs when they are preempted: the notice, and the time that each has first
 };
 
 struct SlurmUser {

@@ -47,7 +47,12 @@ TEST(AccountsText, TheClassesOfServiceHaveTheirLimits) {
     if (qos.name == "p_overcap") {
       EXPECT_EQ(qos.cap.gpus, 1'000'000);
     }
+    if (qos.name == "over") {
+      EXPECT_EQ(qos.grace_s, 120);
+      EXPECT_EQ(qos.exempt_s, 300);
+    }
     if (qos.name == "labq") {
+      EXPECT_EQ(qos.grace_s, 0);
       EXPECT_EQ(qos.preempts, std::vector<std::string>{"over"});
     }
   }

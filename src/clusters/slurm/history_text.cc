@@ -38,6 +38,9 @@ Result<std::vector<PastRun>> ParseHistory(std::string_view text, std::string_vie
     if (!*more) break;
     const auto ran_s = ParseInt(fields[kElapsed]);
     const auto start_us = ParseSlurmTime(fields[kStart]), end_us = ParseSlurmTime(fields[kEnd]);
+    // Right after its end a job may stand in the accounts without partition and limit. That is no run without
+    // a limit: it is left out until they are complete.
+    if (fields[kTimelimit].empty()) continue;
     if (!ran_s || *ran_s <= 0 || !start_us || !end_us) continue;
     PastRun& run = runs.emplace_back();
     run.user = fields[kUser], run.lab = fields[kAccount];

@@ -30,6 +30,12 @@ TEST(SlurmHistory, RunsThatAreOverTellTheirTimes) {
   EXPECT_EQ((*runs)[1].limit_s, 0);
 }
 
+TEST(SlurmHistory, AJobThatTheAccountsKnowHalfIsLeftOut) {
+  const auto runs = ParseHistory(Row({"ann", "vision", "", "", "1", "1794730000", "1794730001"}), kMark);
+  ASSERT_TRUE(runs) << runs.error().message;
+  EXPECT_TRUE(runs->empty());
+}
+
 TEST(SlurmHistory, WhatNeverRanIsNotCounted) {
   const auto runs = ParseHistory(Row({"ann", "vision", "short", "60", "0", "Unknown", "1794731800"}), kMark);
   ASSERT_TRUE(runs);

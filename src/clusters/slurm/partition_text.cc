@@ -28,6 +28,9 @@ void TakeField(std::string_view name, std::string_view value, SlurmPartition* pa
     partition->up = value == "UP";
   } else if (name == "MaxTime") {
     partition->max_time_s = LimitSeconds(value);
+  } else if (name == "GraceTime") {
+    const auto seconds = ParseInt(value);
+    partition->grace_s = seconds && *seconds >= 0 && *seconds <= INT32_MAX ? *seconds : 0;
   } else if (name == "PriorityTier") {
     const auto tier = ParseInt(value);
     partition->priority_tier = tier && *tier >= 0 && *tier <= 65535 ? static_cast<int>(*tier) : 0;

@@ -15,6 +15,7 @@ struct SlurmPartition {
   std::string name;
   bool is_default = false, up = true;
   int64_t max_time_s = 0;  // 0: no limit
+  int64_t grace_s = 0;     // of its jobs when they are preempted
   int priority_tier = 0;
   std::string preempt_mode;                                    // "OFF", "REQUEUE", "CANCEL", "SUSPEND,GANG"
   std::string qos;                                             // "": none

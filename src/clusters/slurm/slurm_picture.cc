@@ -68,6 +68,7 @@ PicturePartition MakePartition(const SlurmPartition& from) {
   partition.is_default = from.is_default, partition.up = from.up;
   partition.time_limit_s = from.max_time_s;
   partition.priority_tier = from.priority_tier;
+  partition.grace_s = from.grace_s;
   partition.qos = from.qos;
   partition.allowed_labs = from.allowed_accounts, partition.denied_labs = from.denied_accounts;
   return partition;
@@ -163,6 +164,7 @@ void AddQos(const SlurmFacts& facts, ClusterPicture* picture) {
     qos.gpus_per_lab = from.per_account.gpus;
     qos.max_jobs = from.max_jobs, qos.jobs_per_user = from.jobs_per_user;
     qos.time_limit_s = from.max_time_s;
+    qos.grace_s = from.grace_s, qos.exempt_s = from.exempt_s;
     picture->qos.push_back(std::move(qos));
   }
 }

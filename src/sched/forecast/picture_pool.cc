@@ -84,15 +84,31 @@ void AddPreemption(const ClusterPicture& picture, PicturePool* pool) {
       if (&victim != &by) known[{by.name, victim.name}] = GivesWay(picture, victim, by);
     }
   }
-  bool any = false;
+  uint64_t yielding = 0;
   for (const auto& [by, at] : pool->partitions) {
     for (const auto& [victim, bit] : pool->partitions) {
       if (!known[{by.first, victim.first}] || known[{victim.first, by.first}]) continue;
       pool->rules.partitions[static_cast<size_t>(at)].preempts |= Bit(bit);
-      any = true;
+      yielding |= Bit(bit);
     }
   }
-  if (any) pool->assumed.push_back("jobs that give way do so at once, and go on later where they were");
+  bool notice = false;
+  for (const auto& [name, bit] : pool->partitions) {
+    const PicturePartition* partition = FindPartition(picture, name.first);
+    if ((yielding & Bit(bit)) == 0 || partition == nullptr) continue;
+    pooled::PartitionRule& rule = pool->rules.partitions[static_cast<size_t>(bit)];
+    rule.grace_s = partition->grace_s;
+    for (const std::string& one : QosIn(picture, *partition)) {
+      const PictureQos* qos = FindQos(picture, one);
+      if (qos == nullptr) continue;
+      rule.grace_s = std::max(rule.grace_s, qos->grace_s);
+      rule.quantum_s = std::max(rule.quantum_s, qos->exempt_s);
+    }
+    notice = notice || rule.grace_s > 0;
+  }
+  if (yielding != 0)
+    pool->assumed.push_back(StrCat("jobs that give way do so ", notice ? "after their grace" : "at once",
+                                   ", and go on later where they were"));
 }
 
 }  // namespace

@@ -90,6 +90,25 @@ TEST(PictureQueue, OvercapJobsGiveWay) {
   EXPECT_LE(See(picture, 2).start.p90_s, kNow + 1);
 }
 
+TEST(PictureQueue, WhoGivesWayHasItsExemptTimeAndItsGrace) {
+  ClusterPicture picture = Picture();
+  picture.qos.push_back({.name = "over", .grace_s = 120, .exempt_s = 300});
+  picture.qos[0].preempts = {"over"};
+  for (const char* node : {"a1", "a2"}) {
+    PictureJob job = Waiting(node, "vision", 4, "a40");
+    job.partition = "overcap", job.qos = "over", job.overcap = true;
+    Occupy(&picture, node, job, 60);
+  }
+  picture.jobs.push_back(Waiting("3", "speech", 4, "a40"));
+  EXPECT_NEAR(static_cast<double>(See(picture, 2).start.p50_s), kNow + 240 + 120, 10);
+  picture.qos.back() = {.name = "over"};
+  picture.partitions[1].grace_s = 30;
+  EXPECT_NEAR(static_cast<double>(See(picture, 2).start.p50_s), kNow + 30, 2) << "that of the partition";
+  const auto made = QueueOf(picture, 2, kNowUs);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_NE(Join(made->queue.assumed, "; ").find("after their grace"), std::string::npos);
+}
+
 TEST(PictureQueue, WhoHasAHigherPriorityGoesFirst) {
   ClusterPicture picture = Picture();
   for (const char* node : {"a1", "a2"})

@@ -87,7 +87,8 @@ bool PooledScheduler::IsStuck(const LineKind& kind) const {
 }
 
 // A line was found stuck: so is every other of its kind whose limit is as long, until the round is over or
-// somebody else is told to go.
+// somebody else is told to go. Those are passed over: a cap that was filled meanwhile is kept for none of
+// them before the next round, which looks at them anew.
 void PooledScheduler::NoteStuck(const Place& place) {
   const LineKind& kind = kinds_[place.kind];
   Stuck& stuck = stuck_[place.kind];
