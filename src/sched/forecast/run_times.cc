@@ -65,7 +65,6 @@ RunTimes::RunTimes(std::vector<PastRun> runs) {
 void RunTimes::Add(const std::string& name, const PastRun& run) {
   Group& group = groups_[name];
   group.ended += run.goes_on ? 0 : 1;
-  group.limited += !run.goes_on && run.limit_s > 0 ? 1 : 0;
   group.seconds.seen.emplace_back(static_cast<float>(run.run_s), run.goes_on);
   if (run.limit_s > 0)
     group.parts.seen.emplace_back(
@@ -84,7 +83,7 @@ size_t RunTimes::RunsOf(std::string_view user) const {
 
 RunTime RunTimes::Of(const RunKind& kind) const {
   RunTime time;
-  const bool limited = kind.limit_s > 0;
+  const bool limited = kind.limit_s > 0, by_limit = limited && kind.named_limit;
   time.after_s_ = kind.ran_s;
   time.most_s_ = limited ? std::max(kind.limit_s, kind.ran_s + 1) : kNever;
   time.last_s_ = time.most_s_;
@@ -94,7 +93,6 @@ RunTime RunTimes::Of(const RunKind& kind) const {
   for (const Group* group : {Find('u', kind.user), kind.lab.empty() ? nullptr : Find('l', kind.lab),
                              Find('p', partition), Find('a', "")}) {
     if (group == nullptr) continue;
-    const bool by_limit = limited && 2 * group->limited >= group->ended;
     const Sample& sample = by_limit ? group->parts : group->seconds;
     const double unit_s = by_limit ? static_cast<double>(kind.limit_s) : 1;
     const auto above = static_cast<float>(static_cast<double>(kind.ran_s) / unit_s);

@@ -4,8 +4,7 @@
 // What is learned is which part of its time limit a run used: of the same user, of the lab, of the partition,
 // of everybody. A user with few runs is known little: with n of them the user's own runs are drawn from n
 // times of n + kDoubt, else those of the lab in the same way, and so on; at the end of the line stands the
-// limit. Runs without a limit are drawn in seconds; so are others where most of the runs that are known had
-// none.
+// limit. Jobs that name no limit are drawn in seconds, and cut off at that of their partition.
 //
 // Of the runs of the last days the short ones have ended and the long ones go on: those that go on are
 // counted as longer than they are yet (Kaplan and Meier's estimate), else all runs would seem short.
@@ -30,8 +29,9 @@ uint64_t Mixed(uint64_t seed, uint64_t a, uint64_t b = 0);
 // Where runs like one that is asked about are looked for.
 struct RunKind {
   std::string_view user = {}, lab = {}, partition = {};
-  int64_t limit_s = 0;  // 0: none
-  int64_t ran_s = 0;    // it runs already for so long
+  int64_t limit_s = 0;      // 0: none
+  int64_t ran_s = 0;        // it runs already for so long
+  bool named_limit = true;  // no: the limit is its partition's, and tells nothing about it
 };
 
 // What one run may take: made once, drawn from many times.
@@ -79,7 +79,7 @@ class RunTimes {
   };
   struct Group {
     Sample parts, seconds;
-    size_t ended = 0, limited = 0;  // limited: of them, those that had a limit
+    size_t ended = 0;
   };
   void Add(const std::string& group, const PastRun& run);
   const Group* Find(char kind, std::string_view name) const;

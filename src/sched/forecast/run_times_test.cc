@@ -35,16 +35,22 @@ TEST(RunTimes, AUserWithManyRunsIsTakenByThem) {
   EXPECT_NEAR(MeanOf(times.Of({"bob", "nlp", "short", 36000, 0})), 36000, 2000);
 }
 
-// A job that asks for no time has its partition's limit, but past runs know only what was asked for.
-TEST(RunTimes, RunsWithoutALimitTellSecondsAlsoToAJobThatHasOne) {
-  const RunTimes times(Runs("ann", "vision", 100, 360, 0));
-  EXPECT_NEAR(MeanOf(times.Of({"ann", "vision", "short", 172800, 0})), 360, 40);
-  EXPECT_GT(times.Of({"ann", "vision", "short", 172800, 300}).Draw(7), 300);
-  EXPECT_EQ(times.Of({"ann", "vision", "short", 60, 0}).Draw(7), 60) << "its limit ends it";
-  auto mixed = Runs("ann", "vision", 100, 360, 0);
-  for (const PastRun& run : Runs("ann", "vision", 150, 360, 3600)) mixed.push_back(run);
-  EXPECT_NEAR(MeanOf(RunTimes(mixed).Of({"ann", "vision", "short", 36000, 0})), 3600, 400)
-      << "most had a limit and used a tenth of it";
+// A job that names no time limit has its partition's, of which runs use no typical part.
+TEST(RunTimes, AJobThatNamesNoLimitIsDrawnInSecondsAndEndsAtThatOfItsPartition) {
+  auto runs = Runs("ann", "vision", 100, 360, 0);
+  for (const PastRun& run : Runs("ann", "vision", 100, 360, 3600)) runs.push_back(run);
+  const RunTimes times(runs);
+  EXPECT_NEAR(MeanOf(times.Of({"ann", "vision", "short", 172800, 0, false})), 360, 1000);
+  EXPECT_EQ(times.Of({"ann", "vision", "short", 172800, 0, false}).Draw(7), 360);
+  EXPECT_GT(times.Of({"ann", "vision", "short", 172800, 300, false}).Draw(7), 300);
+  EXPECT_EQ(times.Of({"ann", "vision", "short", 60, 0, false}).Draw(7), 60);
+  EXPECT_NEAR(MeanOf(times.Of({"ann", "vision", "short", 36000, 0})), 3600, 800)
+      << "a tenth of what it names";
+}
+
+TEST(RunTimes, RunsThatNamedNoLimitTellNothingToAJobThatNamesOne) {
+  EXPECT_EQ(RunTimes(Runs("ann", "vision", 100, 360, 0)).Of({"ann", "vision", "short", 3600, 0}).Draw(7),
+            3600);
 }
 
 TEST(RunTimes, AUserWithFewRunsIsTakenByTheLabAsWell) {
