@@ -217,36 +217,40 @@ std::string Md5Crew::Hash(std::string_view bytes) {
     md5.Add(bytes);
     return md5.Bytes();
   }
-  Md5Lane own(bytes);
+  Order own{Md5Lane(bytes)};
   std::unique_lock lock(mutex_);
   waiting_.push_back(&own);
-  while (own.blocks() > 0) {
+  while (!own.done) {
     if (working_)
       changed_.wait(lock);
     else
       WorkUntilDone(own, &lock);
   }
-  return own.Bytes();
+  return own.lane.Bytes();
 }
 
 // Leaves the others, as far as they have come, to those that wait for them.
-void Md5Crew::WorkUntilDone(const Md5Lane& own, std::unique_lock<std::mutex>* lock) {
+void Md5Crew::WorkUntilDone(const Order& own, std::unique_lock<std::mutex>* lock) {
   working_ = true;
-  std::vector<Md5Lane*> lanes;
-  while (own.blocks() > 0) {
-    while (lanes.size() < kMd5Lanes && !waiting_.empty()) {
-      lanes.push_back(waiting_.front());
+  std::vector<Order*> taken;
+  while (!own.done) {
+    while (taken.size() < kMd5Lanes && !waiting_.empty()) {
+      taken.push_back(waiting_.front());
       waiting_.pop_front();
     }
-    size_t blocks = kAtOnce;
-    for (const Md5Lane* lane : lanes) blocks = std::min(blocks, lane->blocks());
     lock->unlock();
+    std::vector<Md5Lane*> lanes;
+    size_t blocks = kAtOnce;
+    for (Order* order : taken) {
+      lanes.push_back(&order->lane);
+      blocks = std::min(blocks, order->lane.blocks());
+    }
     Md5Lane::Advance(lanes, blocks);
     lock->lock();
-    if (std::erase_if(lanes, [](const Md5Lane* lane) { return lane->blocks() == 0; }) > 0)
-      changed_.notify_all();
+    for (Order* order : taken) order->done = order->lane.blocks() == 0;
+    if (std::erase_if(taken, [](const Order* order) { return order->done; }) > 0) changed_.notify_all();
   }
-  waiting_.insert(waiting_.begin(), lanes.begin(), lanes.end());
+  waiting_.insert(waiting_.begin(), taken.begin(), taken.end());
   working_ = false;
   changed_.notify_all();
 }

@@ -44,11 +44,15 @@ class Md5Crew {
   std::string Hash(std::string_view bytes);  // 16 bytes
 
  private:
-  void WorkUntilDone(const Md5Lane& own, std::unique_lock<std::mutex>* lock);
+  struct Order {
+    Md5Lane lane;       // of whoever works on it, who does that without the lock
+    bool done = false;  // guarded
+  };
+  void WorkUntilDone(const Order& own, std::unique_lock<std::mutex>* lock);
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
-  std::deque<Md5Lane*> waiting_;
+  std::deque<Order*> waiting_;
   bool working_ = false;
 };
 
