@@ -104,6 +104,7 @@ Result<void> AddPolicy(Cluster& cluster, ClusterPicture* picture) {
     made.time_limit_s = one.max_time_s;
     made.priority_tier = one.priority;
     made.preemptable = !one.preempted_by.empty();
+    made.grace_s = one.grace_s;
     made.overcap = one.counts == CapRule::kFree;
     made.allowed_labs = one.labs;
     picture->partitions.push_back(std::move(made));
@@ -111,8 +112,9 @@ Result<void> AddPolicy(Cluster& cluster, ClusterPicture* picture) {
   for (PictureJob& job : picture->jobs) {
     const PolicyPartition* partition = FindPolicyPartition(*policy, job.partition);
     job.overcap = partition != nullptr && partition->counts == CapRule::kFree;
-    if (partition != nullptr && job.time_limit_s == 0)
-      job.time_limit_s = partition->default_time_s > 0 ? partition->default_time_s : partition->max_time_s;
+    if (partition == nullptr || job.time_limit_s != 0) continue;
+    job.time_limit_s = partition->default_time_s > 0 ? partition->default_time_s : partition->max_time_s;
+    job.limit_of_partition = true;
   }
   return {};
 }

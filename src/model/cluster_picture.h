@@ -97,6 +97,7 @@ struct PictureJob {
   std::vector<TypedGpus> gpu_types = {};   // of one task; fewer than `gpus` where types are not told
   std::string features = {};               // that its nodes must have, in the cluster's own words
   int64_t submitted_us = 0, started_us = 0, estimated_start_us = 0, time_limit_s = 0;
+  bool limit_of_partition = false;  // the job itself named none
   int64_t priority = 0;
   std::string dependency = {};  // in the cluster's own words
 };

@@ -68,6 +68,14 @@ class PolicySimulate(Rig):
                                                  "1 job skipped: larger than the cluster (line 4)",
                                                  "1 job skipped: negative submit time (line 3)"])
 
+    def test_a_history_of_which_nothing_can_be_used_is_an_error(self):
+        self.write("none.csv", "submit,run,gpus,lab,user\n0,60,99,vision,ann\n", base=self.project)
+        done = self.refused("policy", "simulate", "policy.yaml", "--trace", "none.csv", cwd=self.project)
+        self.assertIn("no job of 'none.csv' can be replayed: 1 job skipped: larger than the cluster (line 2)", done.err)
+        self.write("none.csv", "submit,run,gpus,lab,user\n", base=self.project)
+        done = self.refused("policy", "simulate", "policy.yaml", "--trace", "none.csv", cwd=self.project)
+        self.assertIn("can be replayed: it has none", done.err)
+
     def test_a_column_that_is_missing_is_an_error(self):
         self.write("jobs.csv", "submit,run\n1,2\n", base=self.project)
         done = self.refused("policy", "simulate", "policy.yaml", "--trace", "jobs.csv", cwd=self.project)

@@ -147,6 +147,11 @@ Result<int> Run(World& world, const Args& args) {
   const std::string trace_file(args.Get("--trace"));
   OC_TRY(trace, ReadTraceFile(trace_file, args.Get("--format"), columns));
   OC_TRY(simulation, Simulate(args.words()[0], trace_file, trace, options));
+  if (simulation.report.all.jobs == 0) {
+    const std::string why = Join(simulation.report.notes, "; ");
+    return Fail(ErrorCode::kUsage, StrCat("no job of ", Quoted(trace_file),
+                                          " can be replayed: ", why.empty() ? "it has none" : why));
+  }
   std::optional<Simulation> against;
   if (args.Has("--against")) {
     OC_TRY(other, Simulate(std::string(args.Get("--against")), trace_file, trace, options));

@@ -139,7 +139,8 @@ std::vector<PastRun> WithRunning(std::vector<PastRun> past, const LiveQueue& que
   for (const LiveJob& job : queue.jobs) {
     const int64_t ran_s = queue.now_s - job.started_s;
     if (!job.runs || ran_s <= 0 || job.started_s < since_s) continue;
-    PastRun run{job.user, job.lab, job.partition, job.told.limit_s, ran_s, queue.now_s * 1'000'000};
+    const int64_t limit_s = job.named_limit ? job.told.limit_s : 0;
+    PastRun run{job.user, job.lab, job.partition, limit_s, ran_s, queue.now_s * 1'000'000};
     run.goes_on = true;
     past.push_back(std::move(run));
   }

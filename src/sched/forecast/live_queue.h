@@ -22,6 +22,7 @@ struct LiveJob {
   int64_t started_s = 0;                 // while it runs
   int64_t submitted_s = 0;               // 0: not known
   int priority = 0;                      // that its user gave it
+  bool named_limit = true;               // else its time limit, if it has one, is its partition's
 };
 
 struct LiveQueue {

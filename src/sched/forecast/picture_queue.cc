@@ -174,6 +174,7 @@ class Maker {
     job.told.account = AccountAt(row);
     job.told.need = pool_.NeedOf(row);
     job.told.limit_s = row.time_limit_s;
+    job.named_limit = !row.limit_of_partition;
     job.user = row.user, job.lab = row.lab, job.partition = row.partition;
     job.told.partitions = 0;
     job.submitted_s = row.submitted_us / kSecondUs;

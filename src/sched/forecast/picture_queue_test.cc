@@ -90,6 +90,24 @@ TEST(PictureQueue, OvercapJobsGiveWay) {
   EXPECT_LE(See(picture, 2).start.p90_s, kNow + 1);
 }
 
+// What it took before is told in seconds: its partition's limit says nothing about it.
+TEST(PictureQueue, ARunThatNamedNoLimitTakesAsLongAsOthersThatNamedNone) {
+  ClusterPicture picture = Picture();
+  for (const char* node : {"a1", "a2"}) {
+    PictureJob job = Waiting(node, "speech", 4, "a40");
+    job.time_limit_s = 86400, job.limit_of_partition = true;
+    Occupy(&picture, node, job, 60);
+  }
+  picture.jobs.push_back(Waiting("3", "speech", 4, "a40"));
+  picture.qos.clear();
+  const auto made = QueueOf(picture, 2, kNowUs);
+  ASSERT_TRUE(made) << made.error().message;
+  std::vector<PastRun> past(100, PastRun{"u-speech", "speech", "short", 0, 600, kNowUs});
+  const RunTimes times(WithRunning(past, made->queue));
+  const Forecast told = Foresee(made->queue, times, {1, 60, 0, 0}, OneThread());
+  EXPECT_NEAR(static_cast<double>(told.start.p50_s), kNow + 540, 10);
+}
+
 TEST(PictureQueue, WhoGivesWayHasItsExemptTimeAndItsGrace) {
   ClusterPicture picture = Picture();
   picture.qos.push_back({.name = "over", .grace_s = 120, .exempt_s = 300});

@@ -46,8 +46,8 @@ StartReplays::StartReplays(const LiveQueue& queue, const RunTimes& times, uint64
     const LiveJob& job = queue.jobs[i];
     user_of_.push_back(users.try_emplace(job.user, static_cast<uint32_t>(users.size())).first->second);
     const int64_t ran_s = job.runs ? std::max<int64_t>(0, queue.now_s - job.started_s) : 0;
-    times_.push_back(
-        times.Of({job.user, job.lab, job.partition, LimitOf(queue, job), ran_s, job.told.limit_s > 0}));
+    times_.push_back(times.Of({job.user, job.lab, job.partition, LimitOf(queue, job), ran_s,
+                               job.named_limit && job.told.limit_s > 0}));
     if (job.runs) order.push_back(i);
   }
   // What was used is counted from the first start on.
