@@ -79,6 +79,13 @@ class Fanout(FanoutRig):
         self.brought(hosts=["host1", "host2"], deadline=60)
         self.assert_same("host2")
 
+    def test_an_ssh_that_does_not_know_the_quick_ways_is_asked_without_them(self):
+        self.fill(files=5)
+        refuse = 'case "$*" in *Ciphers*) echo "command-line line 0: Bad SSH2 cipher spec" >&2; exit 255;; esac'
+        old = self.write("old-ssh", f'#!/bin/sh\n{refuse}\nexec {self.hosts.ssh_program} "$@"\n', mode=0o755)
+        self.brought(hosts=["host1"], env={"OVERCAP_SSH": str(old)})
+        self.assert_same("host1")
+
     def test_a_snapshot_of_a_workspace_is_a_source(self):
         self.fill(files=20)
         self.ok("workspace", "create", "work", "--at", str(self.source), "--adopt")

@@ -82,6 +82,7 @@ class FanoutNode {
     request.tree = tree;
     request.target = target.path;
     request.remove_extra = true;
+    request.proven = true;  // by NodeChunks
     request.seen_file = target.Local("seen");
     request.stop = uplink_.gone();
     request.progress = [this](const RestoreProgress& progress) {

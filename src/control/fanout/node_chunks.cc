@@ -1,30 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/fanout/node_chunks.h"
 
-#include "base/crc32c.h"
 #include "base/text.h"
 
 namespace overcap {
 namespace {
 
-// By the id, which nobody can forge, for what peers send; the head's own words only have to arrive.
-enum class Proof { kId, kSum };
-
-// Takes away what has come and is right; false when something came that is wrong.
+// Takes away what has come and is right, by the id, which nobody can forge; false when something came that is
+// wrong. Nobody looks at the bytes after that.
 template <typename M>
-bool KeepMissing(M* missing, const std::vector<bool>& there, Proof proof) {
+bool KeepMissing(M* missing, const std::vector<bool>& there) {
   bool right = true;
   M left;
   for (size_t i = 0; i < missing->chunks.size(); ++i) {
     const bool came = there[i];
     const std::string_view bytes(missing->out[i], missing->chunks[i].size);
-    const bool good = came && (proof == Proof::kId ? Sha256Of(bytes) == missing->chunks[i].id
-                                                   : Crc32c(bytes) == missing->checks[i]);
+    const bool good = came && Sha256Of(bytes) == missing->chunks[i].id;
     right = right && (good || !came);
     if (good) continue;
     left.chunks.push_back(missing->chunks[i]);
     left.out.push_back(missing->out[i]);
-    left.checks.push_back(missing->checks[i]);
   }
   *missing = std::move(left);
   return right;
@@ -32,19 +27,17 @@ bool KeepMissing(M* missing, const std::vector<bool>& there, Proof proof) {
 
 }  // namespace
 
-NodeChunks::Missing NodeChunks::WithoutOwn(const std::vector<CheckedChunk>& chunks, char* out) {
+NodeChunks::Missing NodeChunks::WithoutOwn(const std::vector<fanout::WantedChunk>& chunks, char* out) {
   Missing missing;
-  for (const CheckedChunk& wanted : chunks) {
-    const bool own = old_ != nullptr && old_->Read(wanted.chunk, out) &&
-                     Sha256Of({out, wanted.chunk.size}) == wanted.chunk.id;
+  for (const fanout::WantedChunk& wanted : chunks) {
+    const bool own = old_ != nullptr && old_->Read(wanted, out) && Sha256Of({out, wanted.size}) == wanted.id;
     if (own) {
-      reused_ += wanted.chunk.size;
+      reused_ += wanted.size;
     } else {
-      missing.chunks.push_back(wanted.chunk);
+      missing.chunks.push_back(wanted);
       missing.out.push_back(out);
-      missing.checks.push_back(wanted.check);
     }
-    out += wanted.chunk.size;
+    out += wanted.size;
   }
   return missing;
 }
@@ -89,7 +82,7 @@ Result<void> NodeChunks::FromPeer(const std::shared_ptr<Peer>& peer, Missing* mi
   std::vector<bool> there;
   OC_TRY_VOID(connection.Get(missing->chunks, missing->out, &there));
   from_peers_ += connection.received();
-  if (!KeepMissing(missing, there, Proof::kId)) return Fail(ErrorCode::kCorrupt, "it sent something else");
+  if (!KeepMissing(missing, there)) return Fail(ErrorCode::kCorrupt, "it sent something else");
   const std::lock_guard lock(mutex_);
   peer->idle.push_back(std::move(connection));
   return {};
@@ -98,12 +91,12 @@ Result<void> NodeChunks::FromPeer(const std::shared_ptr<Peer>& peer, Missing* mi
 Result<void> NodeChunks::FromHead(Missing* missing) {
   std::vector<bool> there;
   OC_TRY_VOID(uplink_.Get(missing->chunks, missing->out, &there));
-  (void)KeepMissing(missing, there, Proof::kSum);
+  (void)KeepMissing(missing, there);
   if (missing->chunks.empty()) return {};
   return Fail(ErrorCode::kConflict, "the source changed while it was sent", "run it again");
 }
 
-Result<void> NodeChunks::Fetch(const std::vector<CheckedChunk>& chunks, char* out) {
+Result<void> NodeChunks::Fetch(const std::vector<fanout::WantedChunk>& chunks, char* out) {
   Missing missing = WithoutOwn(chunks, out);
   while (!missing.chunks.empty()) {
     OC_TRY(peer, CurrentPeer());

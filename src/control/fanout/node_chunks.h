@@ -22,7 +22,7 @@ class NodeChunks : public ChunkSource {
   NodeChunks(NodeUplink* uplink, LinkKey key, const FolderChunks* old)
       : uplink_(*uplink), key_(std::move(key)), old_(old) {}
 
-  Result<void> Fetch(const std::vector<CheckedChunk>& chunks, char* out) override;
+  Result<void> Fetch(const std::vector<fanout::WantedChunk>& chunks, char* out) override;
 
   int64_t from_peers() const { return from_peers_; }
   int64_t reused() const { return reused_; }
@@ -32,14 +32,13 @@ class NodeChunks : public ChunkSource {
   struct Missing {
     std::vector<fanout::WantedChunk> chunks;
     std::vector<char*> out;
-    std::vector<uint32_t> checks;
   };
   struct Peer {
     fanout::Use use;
     std::vector<PeerConnection> idle;
   };
 
-  Missing WithoutOwn(const std::vector<CheckedChunk>& chunks, char* out);
+  Missing WithoutOwn(const std::vector<fanout::WantedChunk>& chunks, char* out);
   Result<std::shared_ptr<Peer>> CurrentPeer();
   Result<PeerConnection> Connect(const std::shared_ptr<Peer>& peer);
   Result<void> FromPeer(const std::shared_ptr<Peer>& peer, Missing* missing);

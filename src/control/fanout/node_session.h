@@ -84,7 +84,7 @@ class NodeSession {
   SessionListener& listener_;
 
   const bool local_;
-  bool plain_kex_ = false, copied_ = false;
+  bool plain_ways_ = false, copied_ = false;
   std::optional<node_link::Channel> channel_;
   Spawned child_;
   std::optional<ProcessEnd> end_;

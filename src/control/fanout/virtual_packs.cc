@@ -41,7 +41,7 @@ Result<void> VirtualPacks::Add(const IndexedPack& indexed) {
       if (block.codec != BlockCodec::kStored || block.chunks.size() != 1 ||
           block.chunks[0].size != block.stored_size)
         return Fail(ErrorCode::kCorrupt, "a pack of a fan-out holds more than single chunks");
-      pack.blocks.push_back({offset, {{block.chunks[0].id, block.chunks[0].size}, block.check}});
+      pack.blocks.push_back({offset, {block.chunks[0].id, block.chunks[0].size}});
       offset += block.stored_size;
     }
   }
@@ -60,16 +60,16 @@ Result<void> VirtualPacks::Put(const std::string& key, std::span<const std::stri
   return {};
 }
 
-Result<std::vector<CheckedChunk>> VirtualPacks::ChunksIn(const Pack& pack, int64_t offset,
-                                                         int64_t limit) const {
+Result<std::vector<fanout::WantedChunk>> VirtualPacks::ChunksIn(const Pack& pack, int64_t offset,
+                                                                int64_t limit) const {
   auto at = std::lower_bound(pack.blocks.begin(), pack.blocks.end(), offset,
                              [](const BlockAt& block, int64_t wanted) { return block.offset < wanted; });
-  std::vector<CheckedChunk> chunks;
+  std::vector<fanout::WantedChunk> chunks;
   int64_t left = limit;
   if (at == pack.blocks.end() || at->offset != offset) left = -1;
   for (; at != pack.blocks.end() && left > 0; ++at) {
     chunks.push_back(at->chunk);
-    left -= at->chunk.chunk.size;
+    left -= at->chunk.size;
   }
   if (left != 0) return Fail(ErrorCode::kInternal, "only whole blocks of a virtual pack can be read");
   return chunks;
@@ -77,7 +77,7 @@ Result<std::vector<CheckedChunk>> VirtualPacks::ChunksIn(const Pack& pack, int64
 
 Result<void> VirtualPacks::GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                                      std::string* out) const {
-  std::vector<CheckedChunk> chunks;
+  std::vector<fanout::WantedChunk> chunks;
   {
     const std::lock_guard lock(mutex_);
     const auto found = packs_.find(object.key);

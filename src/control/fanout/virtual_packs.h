@@ -16,18 +16,12 @@
 
 namespace overcap {
 
-// A chunk, and the CRC-32C by which a wrong one is found before anybody looks at its id.
-struct CheckedChunk {
-  fanout::WantedChunk chunk;
-  uint32_t check = 0;
-};
-
 class ChunkSource {
  public:
   virtual ~ChunkSource() = default;
   // The chunks one after the other into `out`, which has the room. From several threads at once. An error
   // when one of them cannot be had, or is wrong.
-  virtual Result<void> Fetch(const std::vector<CheckedChunk>& chunks, char* out) = 0;
+  virtual Result<void> Fetch(const std::vector<fanout::WantedChunk>& chunks, char* out) = 0;
 };
 
 // All but packs of data is `inner`'s. A pack of data that is put is only remembered; what is in it is gone.
@@ -49,7 +43,7 @@ class VirtualPacks : public Store {
  private:
   struct BlockAt {
     int64_t offset = 0;
-    CheckedChunk chunk;
+    fanout::WantedChunk chunk;
   };
   struct Pack {
     int64_t size = 0;
@@ -59,7 +53,7 @@ class VirtualPacks : public Store {
   VirtualPacks(std::shared_ptr<Store> inner, ChunkSource* source)
       : inner_(std::move(inner)), source_(source) {}
   Result<void> Add(const IndexedPack& pack);
-  Result<std::vector<CheckedChunk>> ChunksIn(const Pack& pack, int64_t offset, int64_t limit) const;
+  Result<std::vector<fanout::WantedChunk>> ChunksIn(const Pack& pack, int64_t offset, int64_t limit) const;
 
   const std::shared_ptr<Store> inner_;
   ChunkSource* const source_;

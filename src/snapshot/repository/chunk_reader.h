@@ -43,7 +43,9 @@ struct BlockChunk {
 // ends it too.
 class PackReader {
  public:
-  explicit PackReader(const Repository& repository, const ChunkIndex& index);
+  // kByStore: what the store gives has been compared with its ids already, and is not hashed once more.
+  enum class Proof { kHere, kByStore };
+  PackReader(const Repository& repository, const ChunkIndex& index, Proof proof = Proof::kHere);
   ~PackReader();
   Result<void> Read(uint32_t pack, const std::vector<WantedBlock>& blocks,
                     const std::function<Result<void>(const BlockChunk&)>& on_chunk);

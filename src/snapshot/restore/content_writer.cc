@@ -9,8 +9,14 @@
 namespace overcap {
 
 ContentWriter::ContentWriter(const Repository& repository, const ChunkIndex& index, const GetMeta& get,
-                             RestoreScene* scene)
-    : repository_(repository), index_(index), get_(get), scene_(*scene), maker_(scene), large_(scene) {}
+                             bool proven, RestoreScene* scene)
+    : repository_(repository),
+      index_(index),
+      get_(get),
+      proof_(proven ? PackReader::Proof::kByStore : PackReader::Proof::kHere),
+      scene_(*scene),
+      maker_(scene),
+      large_(scene) {}
 
 void ContentWriter::Write(const std::vector<uint32_t>& entries) {
   next_ = 0;
@@ -80,7 +86,7 @@ void ContentWriter::WriteUses() {
   if (runs.empty()) return;
   SharedNumbers numbers(runs.size(), 1);
   RunTeam(std::min(scene_.threads, static_cast<int>(std::min<size_t>(runs.size(), 64))), [&] {
-    PackReader reader(repository_, index_);
+    PackReader reader(repository_, index_, proof_);
     FileMaker maker(&scene_);
     for (size_t begin, end; !scene_.ledger.Over() && numbers.Take(&begin, &end);) {
       WriteRun(runs[begin], &reader, &maker);

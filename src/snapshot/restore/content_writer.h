@@ -15,7 +15,8 @@ namespace overcap {
 
 class ContentWriter {
  public:
-  ContentWriter(const Repository& repository, const ChunkIndex& index, const GetMeta& get,
+  // `proven`: as RestoreRequest has it.
+  ContentWriter(const Repository& repository, const ChunkIndex& index, const GetMeta& get, bool proven,
                 RestoreScene* scene);
 
   // `entries` are files in the order of the tree, to be made whatever is there. Each block is read once,
@@ -44,6 +45,7 @@ class ContentWriter {
   const Repository& repository_;
   const ChunkIndex& index_;
   const GetMeta& get_;
+  const PackReader::Proof proof_;
   RestoreScene& scene_;
   FileMaker maker_;  // of the calling thread, between the rounds
   LargeFiles large_;

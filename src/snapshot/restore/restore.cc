@@ -188,7 +188,7 @@ class Restorer {
     const OpenedFolders opened = MakeFolders(scene, RemovesExtras() ? &remover_ : nullptr, &spread);
     MakeSmall(work.small, scene);
     std::thread beside = RemoveExtrasBeside();
-    ContentWriter(repository_, index_, get_, scene).Write(work.contents);
+    ContentWriter(repository_, index_, get_, request_.proven, scene).Write(work.contents);
     if (beside.joinable()) beside.join();
     MakeLinks(work.links, scene);
     scene->undertaker.Wait();

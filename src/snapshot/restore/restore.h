@@ -33,6 +33,7 @@ struct RestoreRequest {
   // The target as it was looked at a moment ago (folder_look.h), with the same keep_name and exclude: spares
   // a second look, and is used up. May be null.
   FolderLook* look = nullptr;
+  bool proven = false;  // the repository's store compares what it gives with the ids itself
   int threads = 0;
   std::function<void(const RestoreProgress&)> progress;  // from any thread, 10 a second at most
   const std::atomic<bool>* stop =
