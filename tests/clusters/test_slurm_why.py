@@ -36,7 +36,9 @@ class SlurmWhy(SlurmJobsRig):
     def running(self, lab, *words):
         job = self.sbatch(lab, *words)
         self.slurm.wait_state(job, "RUNNING")
-        return job, time.time()
+        began = time.time()
+        time.sleep(5)  # one that is younger than the runs that are known, of a second or two, would be taken for one of them
+        return job, began
 
     def why(self, job, word):
         last = []
