@@ -145,7 +145,7 @@ Result<void> SftpUpload::Finish() {
   if (missing_ > 0 || temporary_.empty())
     return Fail(ErrorCode::kUsage, StrCat(missing_, " parts of ", Quoted(key_, 200), " are missing"));
   const std::string temporary = std::exchange(temporary_, "");
-  const Result<void> placed = store_.Place(*session_, temporary, handle_, key_, mode_);
+  Result<void> placed = store_.Place(*session_, temporary, handle_, key_, mode_);
   if (!journal_path_.empty()) (void)session_->Remove(journal_path_);
   if (!placed && placed.error().code == ErrorCode::kNotFound && WasPlacedByAnother()) return {};
   return placed;
