@@ -189,10 +189,20 @@ TEST(SlurmTextFuzz, RepliesAndFailuresAreOneLine) {
   });
 }
 
+// #SBATCH "word", with no quote inside that would end it.
+bool IsOneQuotedDirective(std::string_view line) {
+  constexpr std::string_view kBegin = "#SBATCH \"";
+  if (!line.starts_with(kBegin)) return false;
+  size_t at = kBegin.size();
+  while (at < line.size() && line[at] != '"') at += line[at] == '\\' ? 2 : 1;
+  return at + 1 == line.size();
+}
+
 TEST(SlurmTextFuzz, NoArgumentOfTheUsersBecomesTheScript) {
   const std::vector<std::string> texts = {"--exclude=n1 -x n2", "--exclusive", "-Ok -pdebug",
                                           "--mem-per-gpu 4G"};
-  const std::vector<std::string> words = {" ", "-", "--", "=", "--array=1", "-a", "evil.sh", "--wrap", "\n"};
+  const std::vector<std::string> words = {" ",       "-",      "--", "=",  "--array=1", "-a",
+                                          "evil.sh", "--wrap", "\n", "\"", "\\"};
   ForEachInput(Mutator(texts, words, 27), [&](const std::string& input) {
     SbatchSettings settings;
     settings.extra_args = Split(input, ' ');
@@ -205,7 +215,12 @@ TEST(SlurmTextFuzz, NoArgumentOfTheUsersBecomesTheScript) {
     if (!plan) return ExpectOneLine(plan.error(), ErrorCode::kUsage);
     EXPECT_EQ(settings.extra_args[0][0], '-');
     EXPECT_EQ(plan->argv.back(), "--parsable");
-    EXPECT_EQ(plan->script, "#!/bin/sh\nexec /bin/overcap agent\n");
+    const std::vector<std::string> lines = Split(plan->script, '\n');
+    if (lines.size() < 3) ADD_FAILURE() << plan->script;
+    EXPECT_EQ(lines.front(), "#!/bin/sh");
+    EXPECT_EQ(lines.back(), "");
+    EXPECT_EQ(lines[lines.size() - 2], "exec /bin/overcap agent");
+    for (size_t i = 1; i + 2 < lines.size(); ++i) EXPECT_TRUE(IsOneQuotedDirective(lines[i])) << lines[i];
     return true;
   });
 }

@@ -175,8 +175,10 @@ std::vector<std::string> Notes(const JobSpec& spec) {
 }
 
 // sbatch reads words of up to 8191 bytes from a script, and takes a directive with one of these words
-// anywhere in it for the border between the parts of a heterogeneous job.
+// anywhere in it for the border between the parts of a heterogeneous job. What follows the end of a line
+// would be a line of the script.
 bool FitsDirective(std::string_view option) {
+  if (std::any_of(option.begin(), option.end(), IsControl)) return false;
   std::string lower(option);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   return option.size() <= kLongestDirective && lower.find("hetjob") == std::string::npos &&
