@@ -32,8 +32,11 @@ env > "$FACTS/$me.env"
 for word in "$@"; do case $word in --config-file=*) cp "${word#--config-file=}" "$FACTS/$me.conf"
   stat -c %a "${word#--config-file=}" > "$FACTS/$me.mode";; esac; done
 if [ -e "$FACTS/$me.fails" ]; then echo "the key SECRETWORD is not known" >&2; exit 3; fi
-mount -t tmpfs overcap-test "$point" || exit 1
-echo "$me was here" > "$point/mounted-by"
+stage="$FACTS/$me.stage"; mkdir -p "$stage"
+mount -t tmpfs overcap-test "$stage" || exit 1
+echo "$me was here" > "$stage/mounted-by"
+mount --bind "$stage" "$point" || exit 1
+umount "$stage"
 trap 'umount -l "$point"; exit 0' TERM
 while mountpoint -q "$point"; do sleep 0.05; done
 """
