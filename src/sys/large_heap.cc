@@ -12,6 +12,8 @@ namespace {
 
 constexpr uintptr_t kLargePage = 2 << 20;
 
+uintptr_t warmed = 0, expected_end = 0;  // what of the heap is expected and not touched yet
+
 }  // namespace
 
 void ExpectLargeHeap(size_t bytes) {
@@ -24,7 +26,16 @@ void ExpectLargeHeap(size_t bytes) {
   const auto after = reinterpret_cast<uintptr_t>(sbrk(0));
   mallopt(M_TOP_PAD, kLargePage);
   const uintptr_t begin = (before + kLargePage - 1) & ~(kLargePage - 1), end = after & ~(kLargePage - 1);
-  if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  if (begin >= end) return;
+  (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  warmed = begin, expected_end = end;
+}
+
+bool WarmLargeHeap() {
+  if (warmed >= expected_end) return false;
+  const bool touched = madvise(reinterpret_cast<void*>(warmed), kLargePage, MADV_POPULATE_WRITE) == 0;
+  warmed = touched ? warmed + kLargePage : expected_end;
+  return touched;
 }
 
 void GiveBackLargeBlocks() {

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -17,7 +19,8 @@ namespace overcap {
 namespace {
 
 constexpr std::string_view kNewPrefix = ".new-";
-constexpr int64_t kKeepNewS = 600, kKeepS = 7 * 86400;
+constexpr int64_t kKeepNewS = 600, kKeepS = 7 * 86400, kSweepEveryS = 600;
+constexpr const char* kSwept = "swept";
 constexpr useconds_t kSharingUs = 1000;
 
 tl::unexpected<Error> Errno(std::string_view what, const std::string& path) {
@@ -210,7 +213,22 @@ void MirrorFolder::BreakLock(const std::string& name, ino_t held) const {
   if (held != 0 && LockFile(name) == held) unlinkat(fd_.Get(), name.c_str(), 0);
 }
 
+// Whether it is time again, which is written down as the time of a file: where many clusters were looked at
+// there are thousands of files.
+bool MirrorFolder::SweepIsDue(int64_t now_s) const {
+  struct stat swept {};
+  if (fstatat(fd_.Get(), kSwept, &swept, AT_SYMLINK_NOFOLLOW) == 0 &&
+      std::abs(now_s - swept.st_mtime) < kSweepEveryS)
+    return false;
+  unlinkat(fd_.Get(), kSwept, 0);  // of another user, who may not be here any more
+  const Fd stamp = OpenAt(fd_.Get(), kSwept, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  const timespec times[2] = {{now_s, 0}, {now_s, 0}};
+  if (stamp) (void)futimens(stamp.Get(), times);
+  return true;
+}
+
 void MirrorFolder::Sweep(int64_t now_s) const {
+  if (!SweepIsDue(now_s)) return;
   Fd list = OpenAt(fd_.Get(), ".", O_RDONLY | O_DIRECTORY);
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(list ? fdopendir(list.Get()) : nullptr,
                                                    [](DIR* dir) { return dir ? closedir(dir) : 0; });

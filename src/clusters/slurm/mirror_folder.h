@@ -48,7 +48,7 @@ class MirrorFolder {
   // another.
   void BreakLock(const std::string& name, ino_t held) const;
 
-  // Removes what crashes and older versions left behind. `now_s`: wall time.
+  // Removes what crashes and older versions left behind, at most every ten minutes. `now_s`: wall time.
   void Sweep(int64_t now_s) const;
 
  private:
@@ -57,6 +57,7 @@ class MirrorFolder {
   bool Believes(const struct stat& file) const;
   Fd OpenBelieved(const std::string& name, struct stat* info) const;
   Result<Fd> OpenLock(const std::string& name) const;
+  bool SweepIsDue(int64_t now_s) const;
 
   std::string path_;
   Fd fd_;

@@ -135,6 +135,18 @@ TEST(MirrorFolder, SweepingTakesLeftOversOnly) {
   for (const char* name : {"a.lock", "other"}) EXPECT_EQ(access((place.path + "/" + name).c_str(), F_OK), 0);
 }
 
+TEST(MirrorFolder, SweepingIsForNowAndThen) {
+  Place place;
+  const MirrorFolder own = place.Own();
+  const auto left = [&] { return access((place.path + "/.new-0123456789abcdef").c_str(), F_OK) == 0; };
+  own.Sweep(time(nullptr) + 700);
+  place.Write(".new-0123456789abcdef", "x");
+  own.Sweep(time(nullptr) + 1200);
+  EXPECT_TRUE(left());
+  own.Sweep(time(nullptr) + 1400);
+  EXPECT_FALSE(left());
+}
+
 // ---- between users
 
 class MirrorUsers : public ::testing::Test {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/large_heap.h"
 
 namespace overcap {
 namespace {
@@ -20,6 +21,7 @@ constexpr size_t kChunk = 64 << 10;
 constexpr int kPipeBytes = 1 << 20;
 constexpr size_t kLongAnswer = 256 << 10;
 constexpr int kLongPauseMs = 1;
+constexpr size_t kMemoryOfAnswer = 6, kWarmed = 2 << 20;
 
 using Time = std::chrono::steady_clock::time_point;
 
@@ -77,6 +79,7 @@ class RealToolRun : public ToolRun {
  private:
   enum class Until { kLine, kEnd };
   bool Read(Until until);
+  bool WarmMore();
   void Kill();
   tl::unexpected<Error> Late();
 
@@ -86,6 +89,7 @@ class RealToolRun : public ToolRun {
   Spawned child_;
   Fd in_, out_, err_;
   ToolAnswer answer_;
+  size_t warmed_ = 0;
 };
 
 // A socket and not a pipe: who writes to one whose reader is gone can do without a signal.
@@ -120,6 +124,13 @@ void RealToolRun::Give(std::string_view input) {
   in_.Reset();
 }
 
+// A long answer is going to take several times its size of memory.
+bool RealToolRun::WarmMore() {
+  if (warmed_ > kMemoryOfAnswer * answer_.out.size() || !WarmLargeHeap()) return false;
+  warmed_ += kWarmed;
+  return true;
+}
+
 // Until there is a line or both ends are closed. False when the time is over or there is too much.
 bool RealToolRun::Read(Until until) {
   while (out_ || err_) {
@@ -131,7 +142,7 @@ bool RealToolRun::Read(Until until) {
     // Long lists come in small pieces: to be woken for each would hold their writer up.
     const bool ended = (fds[0].revents & POLLHUP) != 0;
     pollfd only_end{out_.Get(), 0, 0};
-    if (!ended && before > kLongAnswer && answer_.out.size() - before < kChunk && out_)
+    if (!ended && before > kLongAnswer && answer_.out.size() - before < kChunk && out_ && !WarmMore())
       (void)poll(&only_end, 1, kLongPauseMs);
     if (fds[1].revents != 0 && !ReadMore(err_.Get(), &answer_.err)) err_.Reset();
     if (answer_.out.size() > max_out_) return false;
