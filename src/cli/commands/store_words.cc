@@ -86,7 +86,7 @@ Result<OpenedStore> OpenSource(World& world, const std::string& text) {
 Result<TransferOptions> TransferOptionsFrom(const Args& args, std::string_view what, std::string_view words,
                                             ProgressMeter* meter, const StopSignals& signals) {
   TransferOptions options;
-  OC_TRY(jobs, args.GetInt("--jobs", 16, 1, 256));
+  OC_TRY(jobs, args.GetInt("--jobs", 32, 1, 256));
   options.workers = static_cast<int>(jobs);
   options.stop = signals.flag();
   options.progress = [meter, what, words](const TransferProgress& progress) {

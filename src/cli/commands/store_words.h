@@ -32,7 +32,7 @@ Result<OpenedStore> OpenFolderAt(World& world, const StorePlace& place, bool cre
 Result<OpenedStore> OpenObjectAt(World& world, const StorePlace& place, bool create);
 
 inline constexpr Flag kJobsFlag = {"--jobs", "-j", "N",
-                                   "so many objects and parts at the same time; by default 16"};
+                                   "so many objects and parts at the same time; by default 32"};
 inline constexpr Flag kChecksumFlag = {"--checksum", "", "", "compare contents, not sizes and times"};
 inline constexpr Flag kFsyncFlag = {"--fsync", "", "",
                                     "end only when all that was copied is on the disk of DST"};
