@@ -42,8 +42,9 @@ def verdict(row):
 def table(rows):
     lines = ["| what | Overcap | floor | aim | | beside it, in the same run |", "|---|---|---|---|---|---|"]
     for row in rows:
-        lines.append(f"| {row.what} | {text(row.value, row.unit)} | {limit(row.floor, row.unit)} | "
-                     f"{limit(row.aim, row.unit)} | {verdict(row)} | {row.detail} |")
+        what, detail = (words.replace("|", "\\|") for words in (row.what, row.detail))
+        lines.append(f"| {what} | {text(row.value, row.unit)} | {limit(row.floor, row.unit)} | "
+                     f"{limit(row.aim, row.unit)} | {verdict(row)} | {detail} |")
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of `overcap fanout` share: hosts with an sshd and a network of their own, a source, and what must hold of the copies."""
 import json
+import os
 import pathlib
 import random
 import shlex
@@ -9,6 +10,8 @@ import subprocess
 
 from launch_rig import HOST_PYTHON, HostsRig
 from overcap_rig import BINARY, REPOSITORY
+
+FED_BY_HEAD = 2 if len(os.sched_getaffinity(0)) >= 4 else 1  # at first: docs/formats/fanout.md
 
 
 class FanoutRig(HostsRig):

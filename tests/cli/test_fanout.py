@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 
-from fanout_rig import FanoutRig
+from fanout_rig import FED_BY_HEAD, FanoutRig
 from launch_rig import HOST_PYTHON
 from overcap_rig import BINARY, main
 
@@ -22,8 +22,8 @@ class Fanout(FanoutRig):
         for name in self.hosts.names:
             self.assert_same(name)
             self.assertTrue(os.access(self.there(name) / "d0/run", os.X_OK))
-        self.assertEqual(sum(node["from"] == "head" for node in said["nodes"]), 2, said)
-        self.assertEqual(sum(node["from"] in self.hosts.names for node in said["nodes"]), 2, said)
+        self.assertEqual(sum(node["from"] == "head" for node in said["nodes"]), FED_BY_HEAD, said)
+        self.assertEqual(sum(node["from"] in self.hosts.names for node in said["nodes"]), 4 - FED_BY_HEAD, said)
         self.assertGreater(said["wire_bytes"], 4 * 4_000_000)
         self.assertLess(said["wire_bytes"], 4 * 4_000_000 * 1.05)
         self.assertGreater(said["from_peers_bytes"], 2 * 4_000_000)

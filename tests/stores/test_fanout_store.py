@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 
-from fanout_rig import FanoutRig
+from fanout_rig import FED_BY_HEAD, FanoutRig
 from overcap_rig import main
 from rigs.azurite_rig import Azurite
 from rigs.ceph_rig import Ceph
@@ -206,7 +206,7 @@ class Trouble:
         self.assertEqual(done.status, 0, str(done))
         self.assertIn("this machine brings", done.err)
         self.assertEqual(said["from_store_bytes"], 0)
-        self.assertEqual([node["from"] for node in said["nodes"]].count("head"), 2, said)
+        self.assertEqual([node["from"] for node in said["nodes"]].count("head"), FED_BY_HEAD, said)
         for name in self.hosts.names:
             self.assert_same(name)
         self.assert_no_secret(done.out, done.err)

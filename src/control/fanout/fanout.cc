@@ -28,7 +28,8 @@ class FanoutRun : public SessionListener {
       : request_(request),
         key_(LinkKey::Make(*request.random).Hex()),
         binary_(request.binary),
-        plan_(static_cast<int>(request.hosts.size())),
+        plan_(static_cast<int>(request.hosts.size()),
+              SourcePlan::FirstOf(std::thread::hardware_concurrency())),
         nodes_(request.hosts.size()) {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const int node = static_cast<int>(i);

@@ -56,7 +56,7 @@ int SourcePlan::Choose(int node) const {
   if (asking.bad.empty() && AnyExpected()) return kNobody;
   // Nobody serves who could serve this one.
   if (!asking.bad.empty() && AnyServes()) return kHead;
-  return head_feeds_ < kFirst ? kHead : kNobody;
+  return head_feeds_ < first_ ? kHead : kNobody;
 }
 
 std::vector<SourcePlan::Assignment> SourcePlan::Assign() {

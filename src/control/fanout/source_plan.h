@@ -12,11 +12,13 @@ namespace overcap {
 class SourcePlan {
  public:
   static constexpr int kHead = -1;
-  static constexpr int kFirst = 2;    // nodes that the head feeds while no node is complete
+  static constexpr int kFirst = 2;    // most nodes that the head feeds while no node is complete
   static constexpr int kPerNode = 3;  // that fetch from one node at the same time
   static constexpr int kChances = 3;  // peers that may fail a node before it has to do with the head
 
-  explicit SourcePlan(int nodes) : nodes_(static_cast<size_t>(nodes)) {}
+  explicit SourcePlan(int nodes, int first = kFirst) : first_(first), nodes_(static_cast<size_t>(nodes)) {}
+  // What a head with so many processors feeds at first: ssh keeps two of them busy for each node.
+  static int FirstOf(unsigned processors) { return processors < 2 * kFirst ? 1 : kFirst; }
 
   // The node has everything and will serve soon: until it does, or is lost, others wait for it rather than
   // trouble the head.
@@ -48,6 +50,7 @@ class SourcePlan {
   bool AnyServes() const;
   bool AnyExpected() const;
 
+  int first_;
   std::vector<Node> nodes_;
   int head_feeds_ = 0;
   std::deque<int> waiting_;

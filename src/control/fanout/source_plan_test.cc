@@ -22,6 +22,17 @@ TEST(SourcePlan, TheHeadFeedsTheFirstAndTheOthersWait) {
   EXPECT_EQ(plan.Assign(), Assignments{});
 }
 
+TEST(SourcePlan, AHeadWithFewProcessorsFeedsOne) {
+  EXPECT_EQ(SourcePlan::FirstOf(2), 1);
+  EXPECT_EQ(SourcePlan::FirstOf(4), 2);
+  EXPECT_EQ(SourcePlan::FirstOf(64), 2);
+  SourcePlan plan(3, SourcePlan::FirstOf(1));
+  for (int i = 0; i < 3; ++i) plan.Ask(i, false);
+  EXPECT_EQ(plan.Assign(), (Assignments{{0, kHead}}));
+  plan.Lost(0);
+  EXPECT_EQ(plan.Assign(), (Assignments{{1, kHead}}));
+}
+
 TEST(SourcePlan, ACompleteNodeServesThoseThatWait) {
   SourcePlan plan = AllAsk(6);
   (void)plan.Assign();
