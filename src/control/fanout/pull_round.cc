@@ -32,8 +32,8 @@ class PullRound : public SessionListener {
 
   std::vector<PulledNode> Run() {
     std::vector<std::thread> threads;
-    for (auto& [node, each] : nodes_) {
-      threads.emplace_back([this, &each] {
+    for (auto& entry : nodes_) {
+      threads.emplace_back([this, &each = entry.second] {
         const Result<void> done = each.session->Run();
         const std::lock_guard lock(mutex_);
         if (!done && !stop_) each.pulled.failed = done.error();
