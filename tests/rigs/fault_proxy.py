@@ -14,7 +14,8 @@ import collections
 import random
 import socket
 import struct
-import threading
+
+from rigs.loop_server import LoopServer
 
 BUSY = b"HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nContent-Length: 49\r\nConnection: close\r\n\r\n" \
        b"<Error><Code>ServerBusy</Code><Message/></Error>\n"
@@ -25,37 +26,12 @@ FATES = (("lives", 60), ("slow", 8), ("busy", 8), ("hangs", 1), ("request cut", 
 FLIPS = (("flips", 1),)
 
 
-class FaultProxy:
+class FaultProxy(LoopServer):
     def __init__(self, port, seed, longest=400_000, fates=FATES):
         self.target, self.random, self.longest, self.fates = port, random.Random(seed), longest, fates
         self.counts = collections.Counter()
         self.flips_left = 1
-        self.loop = asyncio.new_event_loop()
-        ready = threading.Event()
-        self.thread = threading.Thread(target=self.run, args=(ready,), daemon=True)
-        self.thread.start()
-        ready.wait(30)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *unused):
-        self.close()
-
-    def close(self):
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(30)
-
-    def run(self, ready):
-        asyncio.set_event_loop(self.loop)
-        server = self.loop.run_until_complete(asyncio.start_server(self.serve, "127.0.0.1", 0))
-        self.port = server.sockets[0].getsockname()[1]
-        ready.set()
-        self.loop.run_forever()
-        for task in asyncio.all_tasks(self.loop):
-            task.cancel()
-        self.loop.run_until_complete(asyncio.sleep(0))
-        server.close()
+        super().__init__()
 
     async def serve(self, reader, writer):
         fate = self.random.choices([name for name, _ in self.fates], [weight for _, weight in self.fates])[0]

@@ -10,27 +10,18 @@
 """
 import asyncio
 import collections
-import threading
 
 from rigs.fault_proxy import BUSY, end
+from rigs.loop_server import LoopServer
 
 
-class Relay:
+class Relay(LoopServer):
     def __init__(self, address, port):
         self.address, self.target = address, port
         self.got = collections.Counter()  # address -> bytes
         self.rate, self.closed_to_others, self.to_refuse, self.refused = 0, False, 0, 0
-        self.loop = asyncio.new_event_loop()
-        ready = threading.Event()
-        self.thread = threading.Thread(target=self.run, args=(ready,), daemon=True)
-        self.thread.start()
-        if not ready.wait(30):
-            raise RuntimeError(f"nothing can listen at {address}")
+        super().__init__(address)
         self.endpoint = f"http://{address}:{self.port}"
-
-    def close(self):
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(30)
 
     def clear(self):
         self.got.clear()
@@ -49,17 +40,6 @@ class Relay:
 
     def refuse(self, times):
         self.to_refuse = times
-
-    def run(self, ready):
-        asyncio.set_event_loop(self.loop)
-        server = self.loop.run_until_complete(asyncio.start_server(self.serve, self.address, 0))
-        self.port = server.sockets[0].getsockname()[1]
-        ready.set()
-        self.loop.run_forever()
-        for task in asyncio.all_tasks(self.loop):
-            task.cancel()
-        self.loop.run_until_complete(asyncio.sleep(0))
-        server.close()
 
     async def serve(self, reader, writer):
         peer = writer.get_extra_info("peername")[0]
