@@ -67,6 +67,8 @@ class StoreUpload {
   // Bytes that have arrived, before Finish; kUsage where they cannot be read.
   virtual Result<void> ReadBack(int64_t offset, int64_t bytes, std::string* out) const;
   virtual bool CanReadBack() const { return false; }
+  // A part will not come: who waits in Part for others is to end.
+  virtual void GiveUp() {}
   // Instead of Finish, when what has arrived is not right: nothing of it is kept for one that goes on.
   virtual void Discard() {}
   // After all parts, once: the object appears, whole and durable. kUsage when a part is missing; kConflict as

@@ -4,6 +4,7 @@ import os
 import pathlib
 import random
 import signal
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
@@ -97,6 +98,21 @@ class CopiesHold:
         self.ok("store", "rm", there + "/model.pt")
         self.assertEqual(self.ok("store", "ls", there).out.split(), ["renamed.pt"])
         self.refused("store", "stat", there + "/model.pt", status=3)
+
+    def test_through_pipes(self):
+        there = self.here("pipes")
+        for name, content in {"small": b"weights", "empty": b"", "large": random.Random(3).randbytes(21 * MIB)}.items():
+            (self.project / "content").write_bytes(content)
+            for _ in range(2):  # also over one that is there
+                with subprocess.Popen(["cat", str(self.project / "content")], stdout=subprocess.PIPE) as cat:
+                    self.assertEqual(self.done("store", "cp", "-", f"{there}/{name}", stdin=cat.stdout)["copied"], 1)
+            self.assertEqual(self.ok("store", "cp", f"{there}/{name}", "-").raw_out, content)
+        self.refused("store", "cp", there, "-", status=2, says="is a folder")
+        self.refused("store", "cp", f"{there}/none", "-", status=3)
+        self.refused("store", "cp", f"{there}/small", "-", "--json", status=2, says="--json")
+        self.refused("store", "cp", "-", "-", status=2, says="not both")
+        self.refused("store", "cp", "-", f"{there}/", status=2, says="stdin has no name")
+        self.assertFalse((self.project / "-").exists())
 
     def test_sync_copies_what_changed_and_removes_what_is_gone(self):
         source = self.project / "from"

@@ -38,6 +38,31 @@ class Folders(CopiesHold, StoreRig):
         self.assertEqual((self.project / "to/link").read_bytes(), b"hello\n")
         self.assertFalse((self.project / "to/link").is_symlink())
 
+    def test_what_is_no_file_is_not_replaced(self):
+        (self.project / "x").write_bytes(b"1")
+        os.mkfifo(self.project / "pipe")
+        os.symlink("pipe", self.project / "link")
+        for name in ("pipe", "link"):
+            self.refused("store", "cp", "x", name, status=6, says=[f"'{name}'", "a device, a pipe or a socket"])
+        self.refused("store", "cp", "pipe", "y", status=6, says="a device, a pipe or a socket")
+        self.assertTrue((self.project / "pipe").is_fifo() and (self.project / "link").is_symlink())
+
+    def test_a_pipe_that_nobody_reads_or_nothing_fits_behind(self):
+        (self.project / "large").write_bytes(bytes(30 * MIB))
+        with open("/dev/full", "wb") as full:
+            with subprocess.Popen([str(self.binary), "store", "cp", "large", "-"], cwd=self.project, env=self.env,
+                                  stdout=full, stderr=subprocess.PIPE) as copy:
+                err = copy.communicate(timeout=DEADLINE)[1].decode()
+        self.assertEqual((copy.returncode, err.count("\n") <= 2), (5, True), err)
+        self.assertIn("cannot write to stdout: No space left on device", err)
+        with subprocess.Popen([str(self.binary), "store", "cp", "large", "-"], cwd=self.project, env=self.env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as copy:
+            self.assertEqual(copy.stdout.read(10), bytes(10))
+            copy.stdout.close()
+            err = copy.stderr.read().decode()
+            self.assertEqual(copy.wait(timeout=DEADLINE), -13)  # SIGPIPE, as of cat
+        self.assertEqual(err, "")
+
     def test_names_of_the_configuration(self):
         (self.project / "overcap.yaml").write_text(f"stores:\n  data: {self.root}/data\n")
         (self.project / "x").write_bytes(b"1")

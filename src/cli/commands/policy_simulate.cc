@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <sys/stat.h>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -165,6 +166,10 @@ Result<int> Run(World& world, const Args& args) {
       OC_TRY(folder, world.Folder());
       path = StrCat(folder, "/", path);
     }
+    struct stat info {};
+    if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+      return Fail(ErrorCode::kConflict, StrCat("--html ", Quoted(path, 300), " is there and is no file"),
+                  "name a file, such as report.html");
     OC_TRY_VOID(files.WriteAtomic(path, SimulationToHtml(simulation, other), false));
     world.out().Note(StrCat("written: ", path));
   }

@@ -14,15 +14,6 @@ bool IsFolderHere(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// Whether an object that is copied to this place goes into it, under its own name.
-bool TakesObjects(World& world, const StorePlace& place) {
-  const StoreLocation& to = place.location;
-  if (to.open_end) return true;
-  if (to.kind == StoreKind::kFolder) return IsFolderHere(to.path);
-  if (to.kind == StoreKind::kSsh) return to.path == "~" || OpenFolderAt(world, place, false).has_value();
-  return to.kind != StoreKind::kMemory && to.prefix.empty();
-}
-
 Result<TransferReport> CopyOne(World& world, const OpenedStore& from, const StorePlace& to,
                                const TransferOptions& options) {
   const bool into = TakesObjects(world, to);
@@ -44,6 +35,14 @@ Result<TransferReport> CopyAll(World& world, const OpenedStore& from, const Stor
 }
 
 }  // namespace
+
+bool TakesObjects(World& world, const StorePlace& place) {
+  const StoreLocation& to = place.location;
+  if (to.open_end) return true;
+  if (to.kind == StoreKind::kFolder) return IsFolderHere(to.path);
+  if (to.kind == StoreKind::kSsh) return to.path == "~" || OpenFolderAt(world, place, false).has_value();
+  return to.kind != StoreKind::kMemory && to.prefix.empty();
+}
 
 Result<int> CopyBetweenStores(World& world, const Args& args, const StoreCopy& copy) {
   OC_TRY(to, FindStorePlace(StoreBookOf(world), copy.to));

@@ -13,4 +13,7 @@ struct StoreCopy {
 };
 Result<int> CopyBetweenStores(World& world, const Args& args, const StoreCopy& copy);
 
+// Whether an object that is copied to this place goes into it, under its own name.
+bool TakesObjects(World& world, const StorePlace& place);
+
 }  // namespace overcap::cli

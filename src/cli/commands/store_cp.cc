@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/commands.h"
 #include "cli/commands/store_copy.h"
+#include "cli/commands/store_pipe.h"
 
 namespace overcap::cli {
 namespace {
@@ -20,6 +21,7 @@ Result<int> Run(World& world, const Args& args) {
   copy.checksum = args.Has("--checksum");
   copy.all = args.Has("--force");
   copy.dry_run = args.Has("--dry-run");
+  if (copy.from == kPipe || copy.to == kPipe) return CopyThroughPipe(world, args, copy);
   return CopyBetweenStores(world, args, copy);
 }
 

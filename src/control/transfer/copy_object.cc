@@ -128,7 +128,10 @@ Result<void> PartedCopy::CopyPart(int64_t part, std::string* buffer) {
     proof_.Add(part, *buffer);
     copied = upload_->Part(part, *buffer);
   }
-  if (!copied) proof_.GiveUp();
+  if (!copied) {
+    proof_.GiveUp();
+    upload_->GiveUp();
+  }
   return copied;
 }
 

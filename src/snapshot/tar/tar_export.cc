@@ -198,6 +198,9 @@ Result<TarExportReport> ExportTar(const Repository& repository, const TarExportR
 Result<TarExportReport> ExportTarFile(const Repository& repository, const TarExportRequest& request,
                                       const std::string& path, bool replace, int64_t* size) {
   struct stat info {};
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+    return Fail(ErrorCode::kConflict, StrCat("'", path, "' is a device, a pipe or a socket"),
+                "'--tar -' writes to stdout");
   const bool there = lstat(path.c_str(), &info) == 0;
   if (there && S_ISDIR(info.st_mode)) return Fail(ErrorCode::kConflict, StrCat("'", path, "' is a folder"));
   if (there && !replace) {

@@ -22,6 +22,7 @@ ErrorCode CodeOf(int error_number) {
     case EISDIR:
     case ENOTDIR:
     case ENOTEMPTY:
+    case kNoFile:
       return ErrorCode::kConflict;
     case ENAMETOOLONG:
     case ELOOP:
@@ -55,6 +56,8 @@ std::string HintOf(int error_number, const std::string& location) {
     case ENOTDIR:
     case ENOTEMPTY:
       return StrCat("something else was put into ", shown, ": use a folder of its own for the store");
+    case kNoFile:
+      return "choose another name, or remove it first";
     case EIO:
     case ESTALE:
     case ETIMEDOUT:
@@ -74,7 +77,8 @@ Error FileStoreError(int error_number, std::string_view what, const std::string&
   const std::string object = key.empty() ? "" : StrCat(Quoted(key, 200), " in ");
   return Error{
       CodeOf(error_number),
-      StrCat("cannot ", what, " ", object, "store ", Quoted(location, 500), ": ", strerror(error_number)),
+      StrCat("cannot ", what, " ", object, "store ", Quoted(location, 500), ": ",
+             error_number == kNoFile ? "it is a device, a pipe or a socket" : strerror(error_number)),
       HintOf(error_number, location)};
 }
 

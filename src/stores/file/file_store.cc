@@ -129,7 +129,7 @@ int FileStore::OpenObject(const std::string& key, Fd* fd, StoredObjectInfo* info
     }
     struct stat found {};
     if (!*fd || fstat(fd->Get(), &found) != 0) return errno == ENOTDIR ? ENOENT : errno;
-    if (!S_ISREG(found.st_mode)) return ENOENT;
+    if (!S_ISREG(found.st_mode)) return S_ISDIR(found.st_mode) ? ENOENT : kNoFile;
     *info = {key, found.st_size, ModifiedUs(found), FileVersion(found)};
     return 0;
   });

@@ -55,6 +55,29 @@ class FileStoreTest : public testing::Test {
   std::unique_ptr<FileStore> store_ = *FileStore::Open(folder_ / "deep/store", true);
 };
 
+// Root who copies to /dev/null must have it afterwards.
+TEST_F(FileStoreTest, ReplacesNothingThatIsNoFile) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("pipe", Path("link").c_str()), 0);
+  ASSERT_EQ(symlink("gone", Path("broken").c_str()), 0);
+  for (const char* key : {"pipe", "link"}) {
+    const Result<void> put = store_->Put(key, "1");
+    ASSERT_FALSE(put) << key;
+    EXPECT_EQ(put.error().code, ErrorCode::kConflict);
+    EXPECT_NE(put.error().message.find("it is a device, a pipe or a socket"), std::string::npos);
+    EXPECT_EQ(store_->Stat(key).error().code, ErrorCode::kConflict);
+    const auto upload = store_->StartUpload(key, 3, PutMode::kReplace);
+    ASSERT_TRUE(upload);
+    ASSERT_TRUE((*upload)->Part(0, "abc"));
+    EXPECT_EQ((*upload)->Finish().error().code, ErrorCode::kConflict);
+  }
+  struct stat info {};
+  ASSERT_EQ(stat(Path("link").c_str(), &info), 0);
+  EXPECT_TRUE(S_ISFIFO(info.st_mode));
+  EXPECT_TRUE(store_->Put("broken", "1"));
+  EXPECT_EQ(*store_->Get("broken"), "1");
+}
+
 TEST_F(FileStoreTest, IsForItsOwnerOnly) {
   umask(0);
   ASSERT_TRUE(store_->Put("packs/ab/x", "1"));
@@ -99,7 +122,7 @@ TEST_F(FileStoreTest, ListShowsNothingThatIsNoObject) {
   ASSERT_TRUE(all);
   ASSERT_EQ(all->size(), 1u);
   EXPECT_EQ((*all)[0].key, "a/b");
-  EXPECT_EQ(store_->Get("a/pipe").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(store_->Get("a/pipe").error().code, ErrorCode::kConflict);
 }
 
 TEST_F(FileStoreTest, ListReadsNoFolderOutsideThePrefix) {

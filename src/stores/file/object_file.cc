@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "stores/file/direct_write.h"
+#include "stores/file/file_errors.h"
 #include "sys/random.h"
 
 namespace overcap {
@@ -57,7 +58,14 @@ struct NewObject {
   int fd;
 };
 
+// A rename replaces devices as well: root could lose /dev/null.
+bool IsNoFile(int root, const std::string& path) {
+  struct stat info {};
+  return fstatat(root, path.c_str(), &info, 0) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
 int Replace(const NewObject& object, const FilePutHook& hook) {
+  if (IsNoFile(object.root, object.key)) return kNoFile;
   const int error = Step(hook, FilePutStep::kRename, [&] {
     return renameat(object.root, object.temporary.c_str(), object.root, object.key.c_str());
   });

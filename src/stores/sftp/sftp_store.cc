@@ -217,6 +217,11 @@ Result<StoredObjectInfo> SftpStore::Stat(const std::string& key) const {
   OC_TRY(session, Session());
   SftpAttributes attributes;
   const SftpFailure failure = session->Stat(PathOf(key), true, &attributes);
+  if (failure.ok() && attributes.mode && !IsSftpFile(attributes) && !IsSftpFolder(attributes))
+    return Fail(ErrorCode::kConflict,
+                StrCat(Quoted(key, 200), " in store ", Quoted(target_.location, 300),
+                       " is a device, a pipe or a socket"),
+                "choose another name, or remove it first");
   if (failure.Is(SftpCode::kNoSuchFile) || (failure.ok() && !IsSftpFile(attributes)))
     return Fail(ErrorCode::kNotFound,
                 StrCat("there is no ", Quoted(key, 200), " in store ", Quoted(target_.location, 300)));
