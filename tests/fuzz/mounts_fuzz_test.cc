@@ -6,6 +6,7 @@
 #include "control/mounts/job_stores.h"
 #include "control/mounts/mount_entry.h"
 #include "control/mounts/mount_table.h"
+#include "control/mounts/mounter_words.h"
 #include "mutate.h"
 
 namespace overcap {
@@ -67,6 +68,18 @@ TEST(MountsFuzz, ListsOfFilesAndOfMounts) {
     }
     for (const std::string& point : MountPointsIn(text, "/tmp/m"))
       ASSERT_TRUE(point.starts_with("/tmp/m")) << text;
+  }
+}
+
+TEST(MountsFuzz, WordsOfMounters) {
+  Mutator mutator(
+      {"starting\nError: unknown flag: --fo\nUsage:\n  rclone mount\n2026/01/01 Fatal error: unknown flag\n",
+       "Incorrect Usage: no such flag\n\nNAME:\n  goofys\n"},
+      {"\n", "Usage:", "NAME:", "\xff", std::string(1, '\0'), "\r"}, 4);
+  for (int i = 0; i < kInputs; ++i) {
+    const std::string words = MounterLastWords(mutator.Next());
+    ASSERT_LE(words.size(), 1000u);
+    ASSERT_EQ(words.find('\n'), std::string::npos);
   }
 }
 

@@ -23,7 +23,8 @@ def needs_fuse(program):
                                f"NOT TESTED: FUSE mounts need /dev/fuse, fusermount3 and {program}")
 
 
-# Takes the place of a mounter that Debian does not have: notes what it was given, and shows a tmpfs in the place of the store.
+# Takes the place of a mounter that Debian does not have: notes what it was given, and shows a tmpfs in the place of the store. It refuses what
+# the program refuses (blobfuse2: a file whose name does not end in .yaml, a cache that is not empty; its variables count before its file).
 FAKE_MOUNTER = """#!/bin/sh
 me=$(basename "$0")
 point=POINT
@@ -31,6 +32,17 @@ point=POINT
 env > "$FACTS/$me.env"
 for word in "$@"; do case $word in --config-file=*) cp "${word#--config-file=}" "$FACTS/$me.conf"
   stat -c %a "${word#--config-file=}" > "$FACTS/$me.mode";; esac; done
+if [ "$me" = blobfuse2 ]; then
+  config=${3#--config-file=}
+  case $config in *.yaml|*.yml) ;; *) echo "Error: invalid config file [Unsupported Config Type]" >&2; exit 1;; esac
+  if env | grep -q '^AZURE_STORAGE_\(ACCOUNT\|ACCESS_KEY\|SAS_TOKEN\|BLOB_ENDPOINT\)='; then echo "Error: another account" >&2; exit 1; fi
+  cache=$(sed -n 's/.*"file_cache":{"path":"\([^"]*\)".*/\1/p' "$config")
+  if [ -n "$(ls -A "$cache")" ]; then
+    grep -q '"allow-non-empty-temp":true' "$config" || { echo "Error: temp directory not empty" >&2; exit 1; }
+  fi
+  echo part > "$cache/part"
+fi
+if [ -e "$FACTS/$me.hangs" ]; then sleep 1000; fi
 if [ -e "$FACTS/$me.fails" ]; then echo "the key SECRETWORD is not known" >&2; exit 3; fi
 stage="$FACTS/$me.stage"; mkdir -p "$stage"
 mount -t tmpfs overcap-test "$stage" || exit 1

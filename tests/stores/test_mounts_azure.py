@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers of Azure Blob Storage (Azurite) in the folders of jobs: mounted by rclone, by a stand-in for blobfuse2, and copied."""
 import json
+import signal
 
 from mounts_rig import MountsRig, needs_fuse
 from overcap_rig import main, needs_root, shell
@@ -67,6 +68,24 @@ class OnAzurite(MountsRig):
         self.assert_no_key(self.server.key)
 
     @needs_root
+    def test_blobfuse2_is_started_again_and_hears_of_no_other_account(self):
+        self.fake_mounter("blobfuse2", '$2')
+        self.env["AZURE_STORAGE_ACCOUNT"] = "another"
+        script = f'cat data/mounted-by; touch "$FACTS/there"; {self.gate()}; i=0; until cat data/mounted-by || [ $i -ge 300 ]; do sleep 0.1; i=$((i+1)); done'
+        job = self.submit("--mount", f"data={self.there},mounter=blobfuse2", *shell(script))
+        self.until(lambda: (self.facts / "there").exists(), "the job to run")
+        def mounters():
+            return [pid for pid in self.processes() if any(word.endswith("/blobfuse2") for word in self.words_of(pid)[:2])]
+        (first,) = mounters()
+        self.kill(first, signal.SIGKILL)
+        self.until(lambda: [pid for pid in mounters() if pid != first], "blobfuse2 to be started again")
+        self.open_gate()
+        self.assertEqual(self.ended(job)["state"], "succeeded", self.log(job))
+        self.assertIn("started again", (self.home / "jobs" / job / "attempt-1/agent-0.jsonl").read_text())
+        self.assertEqual(self.log(job).decode(), "blobfuse2 was here\n" * 2)
+        self.assert_nothing_left()
+
+    @needs_root
     def test_blobfuse2_is_told_in_a_file_that_nobody_else_can_read(self):
         self.fake_mounter("blobfuse2", '$2')
         job = self.job_ok("--mount", f"data={self.there},cache=2G,option=--log-level=LOG_DEBUG", *shell("cat data/mounted-by"))
@@ -74,7 +93,7 @@ class OnAzurite(MountsRig):
         self.assertEqual((self.facts / "blobfuse2.mode").read_text(), "600\n")
         argv = (self.facts / "blobfuse2.argv").read_text().splitlines()
         self.assertEqual(argv[0], "mount")
-        self.assertEqual(argv[3:], ["--foreground", "--read-only", "--log-level=LOG_DEBUG"])
+        self.assertEqual(argv[3:], ["--foreground", "--disable-version-check", "--read-only", "--log-level=LOG_DEBUG"])
         config = json.loads((self.facts / "blobfuse2.conf").read_text())
         self.assertEqual((config["azstorage"]["account-key"], config["azstorage"]["endpoint"], config["file_cache"]["max-size-mb"]),
                          (self.server.key, self.server.endpoint, 2048))

@@ -60,7 +60,7 @@ class OnCeph(MountsRig):
         self.assertIn("rclone mount", words.replace("\0", " "))
         self.assertNotIn(self.server.secret_key, words)
         self.assertNotIn(self.server.access_key, words)
-        confs = list(self.node.rglob("*.conf"))
+        confs = list(self.node.rglob(".*.yaml"))
         self.assertEqual({oct(self.mode_of(path)) for path in confs}, {"0o600"})
         self.ok("abort", jobs[0])
         self.ended(jobs[0])
@@ -129,6 +129,36 @@ class OnCeph(MountsRig):
             self.assert_nothing_left()
         (self.facts / "goofys.fails").touch()
         self.job_fails("--mount", f"data={self.there},mounter=goofys", "true", says=["'goofys' ended", "is not known"])
+        self.assert_nothing_left()
+
+    @needs_root
+    @needs_fuse("rclone")
+    def test_what_one_mounter_cannot_mount_the_next_one_does(self):
+        self.fake_mounter("mount-s3", '$2')
+        (self.facts / "mount-s3.fails").touch()
+        job = self.job_ok("--mount", f"data={self.there}", *shell('cmp data/large "$1" && grep -c fuse.rclone /proc/self/mountinfo', str(self.project / "from/large")))
+        self.assertEqual(self.log(job).decode(), "1\n")
+        notes = (self.home / "jobs" / job / "attempt-1/agent-0.jsonl").read_text()
+        self.assertIn("'mount-s3' ended: the key SECRETWORD is not known; 'rclone' has mounted it instead", notes)
+        self.job_fails("--mount", f"data={self.there},mounter=mount-s3", "true", says="'mount-s3' ended")
+        self.job_fails("--mount", f"data={self.there},option=--debug", "true", says="'mount-s3' ended")
+        self.job_fails("--mount", f"data={self.there},mounter=rclone,option=--no-such-flag", "true", says="'rclone' ended: Error: unknown flag: --no-such-flag")
+        self.assert_nothing_left()
+
+    @needs_root
+    def test_a_mounter_that_hangs_is_given_up_when_the_job_is(self):
+        self.fake_mounter("goofys", '$(for word in "$@"; do last=$word; done; echo "$last")')
+        (self.facts / "goofys.hangs").touch()
+        job = self.submit("--mount", f"data={self.there},mounter=goofys", "true")
+        self.until(lambda: (self.facts / "goofys.argv").exists(), "goofys to be started")
+        self.ok("abort", job)
+        self.assertEqual(self.ended(job)["state"], "cancelled")
+        self.assert_nothing_left()
+        self.until(lambda: not [pid for pid in self.processes() if any(word.endswith("/goofys") for word in self.words_of(pid))], "goofys to be gone")
+
+    def test_names_of_mounts_do_not_meet_the_node_s_own_files(self):
+        flags = [word for name in ("lock", "data", "data.cache", "data.had", "mounts.json") for word in ("--mount", f"{name}={self.there},mode=copy-ro")]
+        self.job_ok(*flags, *shell('for name in lock data data.cache data.had mounts.json; do cmp $name/large "$1" || exit 5; done', str(self.project / "from/large")))
         self.assert_nothing_left()
 
     def test_what_is_wrong_is_said_in_a_line_before_the_ranks(self):

@@ -2,7 +2,6 @@
 #include "control/mounts/choose_mounter.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/text.h"
 
@@ -52,7 +51,8 @@ Result<void> CheckAsked(const MountSpec& mount, const std::vector<Ability>& able
 
 }  // namespace
 
-Result<std::string> ChooseMounter(const MountSpec& mount, StoreKind kind, const NodeTools& node) {
+Result<std::vector<std::string>> ChooseMounters(const MountSpec& mount, StoreKind kind,
+                                                const NodeTools& node) {
   const std::vector<Ability> able = InOrder(kind, mount.mode == MountMode::kWrite);
   OC_TRY_VOID(CheckAsked(mount, able));
   constexpr std::string_view kOrCopy = "or write 'mode: copy', which needs nothing";
@@ -62,13 +62,15 @@ Result<std::string> ChooseMounter(const MountSpec& mount, StoreKind kind, const 
   if (!node.can_unmount)
     return Fail(ErrorCode::kUnavailable, "the node has no fusermount3",
                 StrCat("install fuse3 there, ", kOrCopy));
-  std::vector<std::string> names;
+  std::vector<std::string> names, there;
   for (const Ability& ability : able) {
     const std::string name(ability.name);
     if ((!mount.mounter.empty() && mount.mounter != name) || !CannotDo(ability, mount).empty()) continue;
-    if (node.mounters.contains(name)) return name;
+    if (node.mounters.contains(name)) there.push_back(name);
     names.push_back(name);
   }
+  if (!there.empty() && !mount.options.empty()) there.resize(1);
+  if (!there.empty()) return there;
   return Fail(ErrorCode::kUnavailable,
               names.size() == 1 ? StrCat("'", names[0], "' is not on the node")
                                 : StrCat("none of ", Join(names, ", "), " is on the node"),

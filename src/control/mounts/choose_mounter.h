@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "model/mount_spec.h"
@@ -18,8 +19,10 @@ struct NodeTools {
   std::set<std::string> mounters;  // those of MounterNames() that are on PATH
 };
 
-// The name of the program. kUsage when the mounter that is asked for cannot do what is asked; kUnavailable
-// when the node lacks something, and then what to install or to write instead.
-Result<std::string> ChooseMounter(const MountSpec& mount, StoreKind kind, const NodeTools& node);
+// The names of the programs to try, the best first: one, where it is asked for by name or is given options,
+// which mean something to one only. kUsage when the mounter that is asked for cannot do what is asked;
+// kUnavailable when the node lacks something, and then what to install or to write instead.
+Result<std::vector<std::string>> ChooseMounters(const MountSpec& mount, StoreKind kind,
+                                                const NodeTools& node);
 
 }  // namespace overcap

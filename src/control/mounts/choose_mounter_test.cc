@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+
 namespace overcap {
 namespace {
 
@@ -19,21 +21,21 @@ MountSpec Of(MountMode mode, std::string mounter = "", int64_t cache = 0) {
 }
 
 std::string Chosen(const MountSpec& mount, StoreKind kind, const NodeTools& node) {
-  const auto chosen = ChooseMounter(mount, kind, node);
-  return chosen ? *chosen : chosen.error().message;
+  const auto chosen = ChooseMounters(mount, kind, node);
+  return chosen ? Join(*chosen, " ") : chosen.error().message;
 }
 
 TEST(ChooseMounter, TakesTheOneThatReadsOrWritesBest) {
-  EXPECT_EQ(Chosen(Of(MountMode::kRead), StoreKind::kS3, kFull), "mount-s3");
-  EXPECT_EQ(Chosen(Of(MountMode::kWrite), StoreKind::kS3, kFull), "rclone");
-  EXPECT_EQ(Chosen(Of(MountMode::kRead), StoreKind::kAzure, kFull), "blobfuse2");
-  EXPECT_EQ(Chosen(Of(MountMode::kWrite), StoreKind::kAzure, kFull), "blobfuse2");
+  EXPECT_EQ(Chosen(Of(MountMode::kRead), StoreKind::kS3, kFull), "mount-s3 rclone goofys");
+  EXPECT_EQ(Chosen(Of(MountMode::kWrite), StoreKind::kS3, kFull), "rclone goofys mount-s3");
+  EXPECT_EQ(Chosen(Of(MountMode::kRead), StoreKind::kAzure, kFull), "blobfuse2 rclone");
+  EXPECT_EQ(Chosen(Of(MountMode::kWrite), StoreKind::kAzure, kFull), "blobfuse2 rclone");
   EXPECT_EQ(Chosen(Of(MountMode::kWrite), StoreKind::kSsh, kFull), "sshfs");
 }
 
 TEST(ChooseMounter, TakesWhatThereIs) {
   const NodeTools few = {true, true, {"rclone", "goofys"}};
-  EXPECT_EQ(Chosen(Of(MountMode::kRead), StoreKind::kS3, few), "rclone");
+  EXPECT_EQ(Chosen(Of(MountMode::kRead), StoreKind::kS3, few), "rclone goofys");
   EXPECT_EQ(Chosen(Of(MountMode::kRead), StoreKind::kAzure, few), "rclone");
   const NodeTools goofys = {true, true, {"goofys"}};
   EXPECT_EQ(Chosen(Of(MountMode::kWrite), StoreKind::kS3, goofys), "goofys");
@@ -55,8 +57,14 @@ TEST(ChooseMounter, TakesTheOneThatIsAskedForOrNone) {
   EXPECT_EQ(Chosen(own_certificates, StoreKind::kS3, kFull), "rclone");
 }
 
+TEST(ChooseMounter, OptionsAreGivenToOneOnly) {
+  MountSpec mount = Of(MountMode::kRead);
+  mount.options = {"--debug"};
+  EXPECT_EQ(Chosen(mount, StoreKind::kS3, kFull), "mount-s3");
+}
+
 TEST(ChooseMounter, SaysWhatANodeLacks) {
-  const auto no_fuse = ChooseMounter(Of(MountMode::kRead), StoreKind::kS3, {false, true, {"rclone"}});
+  const auto no_fuse = ChooseMounters(Of(MountMode::kRead), StoreKind::kS3, {false, true, {"rclone"}});
   ASSERT_FALSE(no_fuse);
   EXPECT_EQ(no_fuse.error().message, "the node has no /dev/fuse that can be opened");
   EXPECT_NE(no_fuse.error().hint.find("mode: copy"), std::string::npos);

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "control/mounts/mount_table.h"
+#include "control/mounts/mounter_words.h"
 #include "control/mounts/rclone_cache.h"
 #include "sys/capture_output.h"
 #include "sys/clock.h"
@@ -30,7 +31,7 @@ constexpr int64_t kBusyTime = 10 * kSecond;      // a mount that is in use is ta
 constexpr int64_t kEndTime = 15 * kSecond;       // of a mounter whose mount is gone, before TERM, then KILL
 constexpr int64_t kUploadTime = 1800 * kSecond;  // without any file getting done
 constexpr int kMostRestarts = 5;
-constexpr int64_t kMostWords = 4096;
+constexpr int64_t kMostWords = 1 << 16;
 
 int64_t NowUs() {
   return PosixClock().MonotonicUs();
@@ -88,7 +89,7 @@ Result<void> FuseMount::Start(const std::function<bool()>& stopped) {
   if (started) started = Launch(stopped);
   if (!started) {
     TakeAway();
-    End();
+    End(true);
     (void)PosixFiles().Remove(in_.places.config);
     (void)RemoveUnmounted(in_.places.cache);
     (void)rmdir(in_.places.point.c_str());
@@ -103,8 +104,8 @@ Result<void> FuseMount::Launch(const std::function<bool()>& stopped) {
 }
 
 Result<void> FuseMount::Spawned() {
-  const Fd log(open(in_.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!log) return Fail(ErrnoError(errno, StrCat("cannot open '", in_.log, "'")));
+  const Fd log(open(in_.places.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!log) return Fail(ErrnoError(errno, StrCat("cannot open '", in_.places.log, "'")));
   struct stat info {};
   log_begin_ = fstat(log.Get(), &info) == 0 ? info.st_size : 0;
   SpawnRequest request;
@@ -130,14 +131,14 @@ bool FuseMount::HasEnded() {
   return pid_ <= 0;
 }
 
-// The last line that the mounter has written since it was started.
+// What the mounter has said since it was started.
 std::string FuseMount::LastWords() const {
-  const auto text = PosixFiles().ReadRange(in_.log, log_begin_, kMostWords);
-  std::string last;
-  for (const std::string& line : Split(text ? *text : "", '\n')) {
-    if (!Trim(line).empty()) last = Trim(line);
-  }
-  return last.empty() ? "it said nothing" : ToUtf8(last.substr(0, 300));
+  struct stat info {};
+  const int64_t size = stat(in_.places.log.c_str(), &info) == 0 ? info.st_size : 0;
+  const auto text =
+      PosixFiles().ReadRange(in_.places.log, std::max(log_begin_, size - kMostWords), kMostWords);
+  const std::string last = MounterLastWords(text ? *text : "");
+  return last.empty() ? "it said nothing" : last;
 }
 
 Result<void> FuseMount::WaitMounted(const std::function<bool()>& stopped) {
@@ -184,9 +185,9 @@ void FuseMount::TakeAway() {
   if (!gone) (void)Unmount(in_.places.point, true, in_.env);
 }
 
-void FuseMount::End() {
+void FuseMount::End(bool at_once) {
   if (pid_ <= 0) return;
-  if (Await(kEndTime, [&] { return HasEnded(); })) return;
+  if (!at_once && Await(kEndTime, [&] { return HasEnded(); })) return;
   (void)kill(pid_, SIGTERM);
   if (Await(kEndTime, [&] { return HasEnded(); })) return;
   (void)kill(pid_, SIGKILL);
@@ -213,7 +214,7 @@ Result<void> FuseMount::Release(const std::function<void()>& alive) {
   alive();
   TakeAway();
   alive();
-  End();
+  End(false);
   // What was closed in the last moment.
   if (left == 0 && in_.writes && in_.mounter == "rclone") left = CountDirty(in_.places.cache);
   (void)PosixFiles().Remove(in_.places.config);

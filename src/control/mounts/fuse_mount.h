@@ -20,7 +20,6 @@ class FuseMount {
     MounterCommand command;
     MountPlaces places;
     std::vector<std::string> env;  // of the keeper
-    std::string log;               // takes what the mounter says
     bool writes = false;
   };
   explicit FuseMount(Request request) : in_(std::move(request)) {}
@@ -41,7 +40,7 @@ class FuseMount {
   Result<void> Probe() const;
   bool IsMounted() const;
   bool HasEnded();
-  void End();
+  void End(bool at_once);
   void TakeAway();
   Result<int64_t> WaitForUploads(const std::function<void()>& alive);
   std::string LastWords() const;

@@ -163,16 +163,34 @@ class Keeper {
 
   Result<void> MakeFuse(const StorePlace& place, Held* held) {
     const MountSpec& mount = held->mount;
-    OC_TRY(mounter, ChooseMounter(mount, place.location.kind, ToolsHere(variables_)));
+    OC_TRY(mounters, ChooseMounters(mount, place.location.kind, ToolsHere(variables_)));
     OC_TRY(access, FindStoreAccess(book_, place));
+    Error failed;
+    for (const std::string& mounter : mounters) {
+      Result<void> mounted = MountBy(mounter, place, access, held);
+      if (mounted && !failed.message.empty())
+        voice_.Say("note", StrCat("mount '", mount.name, "': ", failed.message, "; '", mounter,
+                                  "' has mounted it instead"));
+      if (mounted || voice_.ended()) return mounted;
+      Error error = std::move(mounted).error();
+      if (!failed.message.empty()) error.message = StrCat(failed.message, "; ", error.message);
+      failed = std::move(error);
+      voice_.Alive();
+    }
+    return Fail(std::move(failed));
+  }
+
+  Result<void> MountBy(const std::string& mounter, const StorePlace& place, const StoreAccess& access,
+                       Held* held) {
+    const MountSpec& mount = held->mount;
     FuseMount::Request request;
     request.mounter = mounter;
     request.places = slot_->PlacesOf(mount.name);
+    request.places.log = StrCat(options_.job_dir, "/attempt-", options_.attempt, "/mount-", mount.name, ".",
+                                OwnHostName(), ".log");
     OC_TRY(command, ComposeMounter(mounter, mount, place.location, access, request.places));
     request.command = std::move(command);
     request.env = variables_.entries();
-    request.log = StrCat(options_.job_dir, "/attempt-", options_.attempt, "/mount-", mount.name, ".",
-                         OwnHostName(), ".log");
     request.writes = mount.mode == MountMode::kWrite;
     FuseMount fuse(std::move(request));
     OC_TRY_VOID(fuse.Start([this] { return voice_.ended().load(); }));

@@ -28,8 +28,12 @@ void Add(Words* words, std::initializer_list<std::string> more) {
 
 // AWS's own variables, for those who read them. Others that may stand there already must not count.
 Words AwsVariables(const StoreAccess::S3& s3) {
-  return {StrCat("AWS_ACCESS_KEY_ID=", s3.access_key), StrCat("AWS_SECRET_ACCESS_KEY=", s3.secret),
-          StrCat("AWS_SESSION_TOKEN=", s3.session_token), "AWS_PROFILE=", "AWS_EC2_METADATA_DISABLED=true"};
+  return {StrCat("AWS_ACCESS_KEY_ID=", s3.access_key),
+          StrCat("AWS_SECRET_ACCESS_KEY=", s3.secret),
+          StrCat("AWS_SESSION_TOKEN=", s3.session_token),
+          "AWS_PROFILE=",
+          "AWS_ROLE_ARN=",
+          "AWS_EC2_METADATA_DISABLED=true"};
 }
 
 // Lines of rclone's file are name = value: no value of ours may begin another line.
@@ -136,13 +140,16 @@ std::string BlobfuseConfig(const Request& in) {
   JsonWriter out;
   out.BeginObject().Field("foreground", true).Field("read-only", in.read_only());
   out.Key("logging").BeginObject().Field("type", "base").Field("level", "log_warning");
-  out.Field("file-path", in.places.cache + "/blobfuse2.log").EndObject();
+  out.Field("file-path", in.places.log).EndObject();
+  out.Field("default-working-dir", in.places.cache);  // not ~/.blobfuse2
   out.Key("components").BeginArray();
   for (const char* part : {"libfuse", "file_cache", "attr_cache", "azstorage"}) out.String(part);
   out.EndArray().Key("libfuse").BeginObject();
   for (const char* time : {"attribute-expiration-sec", "entry-expiration-sec"}) out.Field(time, int64_t{120});
   out.EndObject().Key("file_cache").BeginObject().Field("path", in.places.cache + "/files");
   out.Field("timeout-sec", int64_t{120});
+  // One that is started again finds what the one before left, and both are needed to begin anew.
+  out.Field("allow-non-empty-temp", true).Field("cleanup-on-start", true);
   if (in.mount.cache_bytes > 0) out.Field("max-size-mb", in.cache_mib());
   out.EndObject().Key("attr_cache").BeginObject().Field("timeout-sec", int64_t{120}).EndObject();
   out.Key("azstorage").BeginObject().Field("type", "block").Field("account-name", in.location.account);
@@ -160,9 +167,16 @@ std::string BlobfuseConfig(const Request& in) {
 Result<MounterCommand> Blobfuse(const Request& in) {
   MounterCommand command;
   command.config = BlobfuseConfig(in);
-  command.argv = {"blobfuse2", "mount", in.places.point, StrCat("--config-file=", in.places.config),
-                  "--foreground"};
+  // Without the last it asks its maker's server for a newer version first, 8 s long where that is not
+  // reached.
+  command.argv = {"blobfuse2",     "mount",
+                  in.places.point, StrCat("--config-file=", in.places.config),
+                  "--foreground",  "--disable-version-check"};
   if (in.read_only()) Add(&command.argv, {"--read-only"});
+  // These would count before the file, and may be of another account.
+  for (const char* name : {"ACCOUNT", "ACCOUNT_TYPE", "ACCESS_KEY", "SAS_TOKEN", "AUTH_TYPE", "BLOB_ENDPOINT",
+                           "ACCOUNT_CONTAINER"})
+    command.env.push_back(StrCat("AZURE_STORAGE_", name, "="));
   return command;
 }
 

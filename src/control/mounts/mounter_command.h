@@ -15,6 +15,7 @@ namespace overcap {
 // Where on the node a mount stands.
 struct MountPlaces {
   std::string point, cache, config;
+  std::string log = {};  // takes what the mounter says
 };
 
 struct MounterCommand {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/mounts/mounter_command.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "base/text.h"
@@ -8,7 +9,7 @@
 namespace overcap {
 namespace {
 
-const MountPlaces kPlaces = {"/m/data", "/m/data.cache", "/m/data.conf"};
+const MountPlaces kPlaces = {"/m/data", "/m/.data.cache", "/m/.data.yaml", "/j/mount-data.log"};
 
 struct Case {
   std::string mounter, store;
@@ -46,13 +47,15 @@ TEST(MounterCommand, EachMounterIsToldInItsOwnWords) {
        MountMode::kRead,
        0,
        {},
-       "rclone mount overcap:bucket/a/b /m/data --config /m/data.conf --cache-dir /m/data.cache --read-only"},
+       "rclone mount overcap:bucket/a/b /m/data --config /m/.data.yaml --cache-dir /m/.data.cache "
+       "--read-only"},
       {"rclone",
        "s3://bucket",
        MountMode::kWrite,
        0,
        {"--dir-cache-time", "5s"},
-       "rclone mount overcap:bucket /m/data --config /m/data.conf --cache-dir /m/data.cache --vfs-cache-mode "
+       "rclone mount overcap:bucket /m/data --config /m/.data.yaml --cache-dir /m/.data.cache "
+       "--vfs-cache-mode "
        "writes "
        "--vfs-write-back 1s --dir-cache-time 5s"},
       {"rclone",
@@ -60,26 +63,28 @@ TEST(MounterCommand, EachMounterIsToldInItsOwnWords) {
        MountMode::kRead,
        int64_t{50} << 30,
        {},
-       "rclone mount overcap:container/p /m/data --config /m/data.conf --cache-dir /m/data.cache --read-only "
+       "rclone mount overcap:container/p /m/data --config /m/.data.yaml --cache-dir /m/.data.cache "
+       "--read-only "
        "--vfs-cache-mode full --vfs-write-back 1s --vfs-cache-max-size 51200M"},
       {"blobfuse2",
        "az://account/container/p",
        MountMode::kRead,
        0,
        {"--log-level=LOG_WARNING"},
-       "blobfuse2 mount /m/data --config-file=/m/data.conf --foreground --read-only --log-level=LOG_WARNING"},
+       "blobfuse2 mount /m/data --config-file=/m/.data.yaml --foreground --disable-version-check --read-only "
+       "--log-level=LOG_WARNING"},
       {"blobfuse2",
        "az://account/container",
        MountMode::kWrite,
        0,
        {},
-       "blobfuse2 mount /m/data --config-file=/m/data.conf --foreground"},
+       "blobfuse2 mount /m/data --config-file=/m/.data.yaml --foreground --disable-version-check"},
       {"mount-s3",
        "s3://bucket/a/b",
        MountMode::kRead,
        int64_t{1} << 30,
        {},
-       "mount-s3 bucket /m/data --foreground --read-only --prefix a/b/ --cache /m/data.cache "
+       "mount-s3 bucket /m/data --foreground --read-only --prefix a/b/ --cache /m/.data.cache "
        "--max-cache-size 1024 "
        "--region eu-west-1"},
       {"mount-s3",
@@ -147,7 +152,7 @@ TEST(MounterCommand, KeysAreInNoCommandLine) {
                                                      {"goofys", "s3://bucket"},
                                                      {"rclone", "az://account/cont"},
                                                      {"blobfuse2", "az://account/cont"}};
-  for (const bool sas : {false, true}) {
+  for (const bool sas : {true, false}) {
     if (!sas) access.azure.sas.clear();
     for (const auto& [mounter, store] : all) {
       const auto command = Compose({mounter, store}, access);
@@ -155,7 +160,10 @@ TEST(MounterCommand, KeysAreInNoCommandLine) {
       const std::string words = ShellJoin(command->argv);
       for (const char* key : {"AKID", "S3SECRET", "QVpLRVk=", "SASSIGN"})
         EXPECT_EQ(words.find(key), std::string::npos) << words;
-      EXPECT_NE(command->config.empty(), command->env.empty()) << mounter;
+      const bool in_file = command->config.find(store[0] == 's' ? "S3SECRET"
+                                                : sas           ? "SASSIGN"
+                                                                : "QVpLRVk=") != std::string::npos;
+      EXPECT_EQ(in_file, mounter == "rclone" || mounter == "blobfuse2") << mounter;
     }
   }
 }
@@ -167,7 +175,7 @@ TEST(MounterCommand, KeysOfAzureAreInTheFileOfTheirMounter) {
   for (const char* part :
        {"\"account-name\":\"account\"", "\"container\":\"cont\"", "\"mode\":\"key\"",
         "\"account-key\":\"QVpLRVk=\"", "\"endpoint\":\"https://account.blob.core.windows.net\"",
-        "\"subdirectory\":\"a/b\"", "\"max-size-mb\":2048", "\"path\":\"/m/data.cache/files\"",
+        "\"subdirectory\":\"a/b\"", "\"max-size-mb\":2048", "\"path\":\"/m/.data.cache/files\"",
         "\"read-only\":false"})
     EXPECT_NE(key->config.find(part), std::string::npos) << part << " in " << key->config;
   access.azure.sas = "?sv=1&sig=x";
@@ -176,6 +184,19 @@ TEST(MounterCommand, KeysOfAzureAreInTheFileOfTheirMounter) {
             std::string::npos);
   EXPECT_EQ(Compose({"rclone", "az://account/cont"}, access)->config,
             "[overcap]\ntype = azureblob\nsas_url = http://127.0.0.1:10000/account/cont?sv=1&sig=x\n");
+}
+
+// Its variables count before its file: those of the submitter may be of another account.
+TEST(MounterCommand, BlobfuseHearsOfNoOtherAccountAndLeavesNothingElsewhere) {
+  const auto command = Compose({"blobfuse2", "az://account/cont"}, Keys());
+  ASSERT_TRUE(command);
+  for (const char* name : {"AZURE_STORAGE_ACCOUNT=", "AZURE_STORAGE_ACCESS_KEY=", "AZURE_STORAGE_SAS_TOKEN=",
+                           "AZURE_STORAGE_BLOB_ENDPOINT=", "AZURE_STORAGE_ACCOUNT_CONTAINER="})
+    EXPECT_NE(std::ranges::find(command->env, name), command->env.end()) << name;
+  for (const char* part :
+       {"\"default-working-dir\":\"/m/.data.cache\"", "\"file-path\":\"/j/mount-data.log\"",
+        "\"allow-non-empty-temp\":true", "\"cleanup-on-start\":true"})
+    EXPECT_NE(command->config.find(part), std::string::npos) << part << " in " << command->config;
 }
 
 TEST(MounterCommand, RcloneIsToldTheDomainOfAnAccount) {

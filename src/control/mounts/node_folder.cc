@@ -19,7 +19,7 @@ namespace {
 constexpr int kTries = 20;
 
 std::string LockOf(const std::string& folder) {
-  return folder + "/lock";
+  return folder + "/.lock";
 }
 
 // kConflict: somebody else has it, or the folder went away meanwhile.
@@ -83,15 +83,16 @@ Result<SlotFolder> SlotFolder::Take(const std::string& path) {
 }
 
 MountPlaces SlotFolder::PlacesOf(const std::string& mount) const {
-  const std::string at = StrCat(path_, "/", mount);
-  return {at, at + ".cache", at + ".conf"};
+  const std::string beside = StrCat(path_, "/.", mount);  // no mount's name begins with a dot
+  // blobfuse2 reads no file whose name ends otherwise.
+  return {StrCat(path_, "/", mount), beside + ".cache", beside + ".yaml"};
 }
 
 Result<void> SlotFolder::Remove() {
   PosixFiles files;
   OC_TRY(names, files.List(path_));
   for (const std::string& name : names) {
-    if (name != "lock" && name != "mounts.json")
+    if (name != ".lock" && name != ".mounts.json")
       return Fail(ErrorCode::kConflict, StrCat("'", path_, "/", name, "' is still there"));
   }
   OC_TRY_VOID(files.Remove(Record()));

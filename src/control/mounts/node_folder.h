@@ -25,9 +25,9 @@ class SlotFolder {
   static Result<SlotFolder> Take(const std::string& path);
 
   const std::string& path() const { return path_; }
-  std::string Record() const { return path_ + "/mounts.json"; }
+  std::string Record() const { return path_ + "/.mounts.json"; }
   MountPlaces PlacesOf(const std::string& mount) const;
-  std::string HadFile(const std::string& mount) const { return path_ + "/" + mount + ".had"; }
+  std::string HadFile(const std::string& mount) const { return path_ + "/." + mount + ".had"; }
   // When nothing but lock and record is left in it.
   Result<void> Remove();
 

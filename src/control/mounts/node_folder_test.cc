@@ -60,9 +60,9 @@ TEST_F(NodeFolders, ASlotIsHeldByOneAndFreeWhenThatIsGone) {
   }
   auto taken = SlotFolder::Take(node_ + "/job.1.0");
   ASSERT_TRUE(taken);
-  Write(taken->path() + "/data.conf", "x");
+  Write(taken->path() + "/.data.yaml", "x");
   EXPECT_FALSE(taken->Remove());
-  unlink((taken->path() + "/data.conf").c_str());
+  unlink((taken->path() + "/.data.yaml").c_str());
   EXPECT_TRUE(taken->Remove());
   EXPECT_FALSE(fs::exists(node_ + "/job.1.0"));
 }
@@ -89,13 +89,13 @@ TEST_F(NodeFolders, WhatAKilledKeeperLeftIsClearedButNotItsOutputs) {
     Write(slot->HadFile("out"), "");
     held = slot->path();
     EXPECT_EQ(SweepMounts(node_, Variables(), true).slots, 0);  // somebody holds it
-    EXPECT_TRUE(fs::exists(held + "/data.conf"));
+    EXPECT_TRUE(fs::exists(held + "/.data.yaml"));
   }
   const MountsSwept careful = SweepMounts(node_, Variables(), false);
   EXPECT_EQ(careful.slots, 0);
   ASSERT_EQ(careful.unsaved.size(), 1u);
-  EXPECT_FALSE(fs::exists(held + "/data.conf"));
-  EXPECT_FALSE(fs::exists(held + "/data.cache"));
+  EXPECT_FALSE(fs::exists(held + "/.data.yaml"));
+  EXPECT_FALSE(fs::exists(held + "/.data.cache"));
   EXPECT_EQ(File(held + "/out/result"), "7");
   const MountsSwept saved = SweepMounts(node_, Variables(), true);
   EXPECT_EQ(saved.slots, 1);
