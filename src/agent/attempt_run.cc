@@ -96,6 +96,7 @@ Result<Ending> AttemptRun::RunWithMounts(const JobSpec& spec, std::string_view b
   if (!unsaved.empty()) {
     report_.WriteIfRoom(NoteLine(clock_.WallUs(), unsaved));
     if (ending && ending->state == JobState::kSucceeded) return CannotRun(unsaved);
+    if (ending) ending->reason += StrCat(ending->reason.empty() ? "" : "; ", unsaved);
   }
   return ending;
 }

@@ -23,6 +23,17 @@ std::string AfterText(const std::vector<Dependency>& after) {
   return Join(parts, ", ");
 }
 
+// "data = s3://bucket/x (ro, cache 50.0 GiB, rclone)"
+std::string MountText(const MountSpec& mount) {
+  const bool link = IsLinkedFolder(mount);
+  std::string text = StrCat(ToUtf8(mount.at), " = ", ToUtf8(mount.store), " (", link ? "a link, " : "",
+                            MountModeName(mount.mode));
+  if (mount.cache_bytes > 0) text += ", cache " + FormatBytes(mount.cache_bytes);
+  if (!mount.mounter.empty()) text += ", " + mount.mounter;
+  if (!mount.options.empty()) text += " " + ShellJoin(mount.options);
+  return text + ")";
+}
+
 }  // namespace
 
 std::string ResourcesText(const Resources& resources) {
@@ -60,6 +71,7 @@ std::string PlanText(const JobSpec& spec) {
   AddLine(&text, "snapshot", spec.snapshot);
   AddLine(&text, "environment", spec.environment);
   AddLine(&text, "store", spec.store.at);
+  for (const MountSpec& mount : spec.mounts) AddLine(&text, "mount", MountText(mount));
   AddLine(&text, "--env", Join(spec.env_names, " "));
   AddLine(&text, "after", AfterText(spec.after));
   AddLine(&text, "replaces", spec.replaces);

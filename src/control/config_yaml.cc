@@ -31,10 +31,10 @@ class Walker {
                     const std::string& path);
   Result<std::vector<GpuDeclaration>> Gpus(const YAML::Node& node, int line);
   Result<void> Stores(const YAML::Node& node);
-  Result<StoreEntry> OneStore(const YAML::Node& node, const std::string& name);
+  Result<StoreEntry> OneStore(const YAML::Node& node, const std::string& name, int line);
   // `section`: "mounts" or "clusters.big.mounts".
   Result<void> Mounts(const YAML::Node& node, const std::string& section, MountEntries* mounts);
-  Result<MountEntry> OneMount(const YAML::Node& node, const std::string& name);
+  Result<MountEntry> OneMount(const YAML::Node& node, const std::string& name, int line);
   Result<void> MountValue(const std::string& field, const YAML::Node& value, MountEntry* entry);
   Result<GpuDeclaration> OneGpu(const YAML::Node& node, int line);
   Result<void> GpuField(const std::string& field, const YAML::Node& value, GpuDeclaration* gpu);
@@ -181,7 +181,7 @@ Result<void> Walker::Stores(const YAML::Node& node) {
     if (SplitStoreName(name).name != name || name.empty())
       return Bad(line, StrCat("'", ToUtf8(name), "' must be ", ConfigTypeName(ConfigType::kName)));
     if (!seen.insert(name).second) return Bad(line, StrCat("store '", name, "' stands here a second time"));
-    OC_TRY(entry, OneStore(each.second, name));
+    OC_TRY(entry, OneStore(each.second, name, line));
     if (const auto fits = CheckStoreEntry(entry); !fits)
       return Bad(line, StrCat("store '", name, "': ", fits.error().message), fits.error().hint);
     const std::string path = StrCat("stores.", name);
@@ -192,14 +192,13 @@ Result<void> Walker::Stores(const YAML::Node& node) {
   return {};
 }
 
-Result<StoreEntry> Walker::OneStore(const YAML::Node& node, const std::string& name) {
+Result<StoreEntry> Walker::OneStore(const YAML::Node& node, const std::string& name, int line) {
   StoreEntry entry;
   if (node.IsScalar()) {
     entry.at = node.Scalar();
     return entry;
   }
-  if (!node.IsMap())
-    return Bad(LineOf(node), StrCat("store '", name, "' must be a location, or have 'at' below it"));
+  if (!node.IsMap()) return Bad(line, StrCat("store '", name, "' must be a location, or have 'at' below it"));
   std::set<std::string> seen;
   for (const auto& each : node) {
     const std::string field = each.first.IsScalar() ? each.first.Scalar() : "";
@@ -222,7 +221,7 @@ Result<void> Walker::Mounts(const YAML::Node& node, const std::string& section, 
     const int line = LineOf(each.first);
     if (!seen.insert(name).second)
       return Bad(line, StrCat("mount ", Quoted(name), " stands here a second time"));
-    OC_TRY(entry, OneMount(each.second, name));
+    OC_TRY(entry, OneMount(each.second, name, line));
     entry.where = StrCat(file_, ":", line);
     if (const auto fits = CheckedMount(name, entry); !fits)
       return Bad(line, fits.error().message, fits.error().hint);
@@ -234,7 +233,7 @@ Result<void> Walker::Mounts(const YAML::Node& node, const std::string& section, 
   return {};
 }
 
-Result<MountEntry> Walker::OneMount(const YAML::Node& node, const std::string& name) {
+Result<MountEntry> Walker::OneMount(const YAML::Node& node, const std::string& name, int line) {
   MountEntry entry;
   if (node.IsScalar()) {
     if (const auto set = SetMountField("store", node.Scalar(), &entry); !set)
@@ -242,7 +241,7 @@ Result<MountEntry> Walker::OneMount(const YAML::Node& node, const std::string& n
     return entry;
   }
   if (!node.IsMap())
-    return Bad(LineOf(node), StrCat("mount ", Quoted(name), " must be a store, or have 'store' below it"));
+    return Bad(line, StrCat("mount ", Quoted(name), " must be a store, or have 'store' below it"));
   std::set<std::string> seen;
   for (const auto& each : node) {
     const std::string field = each.first.IsScalar() ? each.first.Scalar() : "";
@@ -254,11 +253,13 @@ Result<MountEntry> Walker::OneMount(const YAML::Node& node, const std::string& n
                  set.error().hint);
   }
   if (entry.store.empty())
-    return Bad(LineOf(node), StrCat("mount ", Quoted(name), " has no 'store'"), "store: s3://bucket/prefix");
+    return Bad(line, StrCat("mount ", Quoted(name), " has no 'store'"), "store: s3://bucket/prefix");
   return entry;
 }
 
 Result<void> Walker::MountValue(const std::string& field, const YAML::Node& value, MountEntry* entry) {
+  if (field == "options" && !value.IsSequence() && !value.IsScalar())
+    return Fail(ErrorCode::kUsage, "'options' must be a list of words");
   if (field != "options" || !value.IsSequence())
     return SetMountField(field, value.IsScalar() ? value.Scalar() : "", entry);
   std::vector<std::string> words;

@@ -13,6 +13,7 @@
 #include "control/submitter_environment.h"
 #include "model/job_id.h"
 #include "snapshot/code_tree.h"
+#include "sys/posix_files.h"
 #include "sys/process.h"
 #include "sys/user.h"
 
@@ -101,15 +102,16 @@ Result<void> CheckCapabilities(const JobSpec& spec, const Capabilities& can, con
 
 // Only the first node of a job has somebody who mounts.
 Result<void> CheckNodes(const JobSpec& spec) {
+  const int nodes = std::max(spec.resources.nodes, spec.resources.max_nodes);
   for (const MountSpec& mount : spec.mounts) {
-    if (spec.resources.nodes == 1 || IsLinkedFolder(mount)) continue;
+    if (nodes == 1 || IsLinkedFolder(mount)) continue;
     if (IsCopy(mount.mode) && !spec.mounts_at.empty()) continue;
-    return Fail(ErrorCode::kUsage,
-                StrCat("mount '", mount.name, "': only folders and copies reach the ", spec.resources.nodes,
-                       " nodes of a job"),
-                "write 'mode: copy' and 'mounts_at' of the cluster on a file system that all nodes see, or "
-                "leave it out with --mount " +
-                    mount.name + "=none");
+    return Fail(
+        ErrorCode::kUsage,
+        StrCat("mount '", mount.name, "': only folders and copies reach the ", nodes, " nodes of a job"),
+        "write 'mode: copy' and 'mounts_at' of the cluster on a file system that all nodes see, or "
+        "leave it out with --mount " +
+            mount.name + "=none");
   }
   return {};
 }
@@ -132,6 +134,11 @@ Result<void> SetMounts(const JobRequest& request, const Config& config, Draft* d
   draft->spec.mounts = std::move(job.mounts);
   draft->spec.mounts_at = of_cluster.mounts_at;
   draft->notes.insert(draft->notes.end(), job.notes.begin(), job.notes.end());
+  for (const MountSpec& mount : draft->spec.mounts) {
+    if (IsLinkedFolder(mount) && !PosixFiles().Exists(mount.store))
+      draft->notes.push_back(
+          StrCat("mount '", mount.name, "': there is no folder '", ToUtf8(mount.store), "' on this machine"));
+  }
   return CheckNodes(draft->spec);
 }
 
@@ -193,28 +200,33 @@ Result<void> CheckCaptured(const Draft& draft, const SnapshotStore& store, const
               "an ignore file leaves it out: take it in with a line '!" + path + "' in .overcapignore");
 }
 
-// Whether a link can take the path's place in the code: nothing, a link or an empty folder stands there.
-Result<bool> IsFreeForLink(const CodeTree& code, const std::string& path) {
+// What of the code keeps a link from taking the path's place: something that is no folder above it, or there
+// anything but a link or an empty folder. "": nothing does.
+Result<std::string> InTheWayOfLink(const CodeTree& code, const std::string& path) {
   for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     OC_TRY(above, code.Find(path.substr(0, slash)));
-    if (above && above->kind != EntryKind::kFolder) return false;
+    if (above && above->kind != EntryKind::kFolder) return path.substr(0, slash);
   }
   OC_TRY(entry, code.Find(path));
-  if (!entry || entry->kind == EntryKind::kLink) return true;
-  if (entry->kind != EntryKind::kFolder) return false;
+  if (!entry || entry->kind == EntryKind::kLink) return "";
+  if (entry->kind != EntryKind::kFolder) return path;
   OC_TRY(entries, code.Entries());
-  return std::ranges::none_of(entries,
-                              [&](const CodeEntry& each) { return each.path.starts_with(path + "/"); });
+  const bool full =
+      std::ranges::any_of(entries, [&](const CodeEntry& each) { return each.path.starts_with(path + "/"); });
+  return full ? path : "";
 }
 
 Result<void> CheckMountPlaces(const Draft& draft, const SnapshotStore& store, const std::string& tree) {
   for (const MountSpec& mount : draft.spec.mounts) {
-    OC_TRY(free, WithCodeTree(store, tree,
-                              [&](const CodeTree& code, bool) { return IsFreeForLink(code, mount.at); }));
-    if (free) continue;
+    OC_TRY(there, WithCodeTree(store, tree,
+                               [&](const CodeTree& code, bool) { return InTheWayOfLink(code, mount.at); }));
+    if (there.empty()) continue;
     return Fail(ErrorCode::kUsage,
-                StrCat("mount '", mount.name, "': '", mount.at, "' is in the captured code already"),
-                StrCat("choose another 'at', or leave it out of the code with a line '/", mount.at,
+                there == mount.at
+                    ? StrCat("mount '", mount.name, "': '", there, "' is in the captured code already")
+                    : StrCat("mount '", mount.name, "': 'at' is '", mount.at, "', but '", there,
+                             "' of the captured code is no folder"),
+                StrCat("choose another 'at', or leave it out of the code with a line '/", there,
                        "' in .overcapignore"));
   }
   return {};

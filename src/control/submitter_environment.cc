@@ -28,7 +28,8 @@ constexpr std::array<std::string_view, 46> kStay = {
     "CUDA_VISIBLE_DEVICES", "TORCHELASTIC_*", "SLURM_*", "PBS_*", "PMI*", "OMPI_COMM_WORLD_*"};
 
 // Say where Overcap itself looks (a job that submits jobs means the same place), and what the job is to do.
-constexpr std::array<std::string_view, 3> kGo = {"OVERCAP_HOME", "OVERCAP_CONFIG", "OVERCAP_JOIN_TIMEOUT"};
+constexpr std::array<std::string_view, 4> kGo = {"OVERCAP_HOME", "OVERCAP_CONFIG", "OVERCAP_SSH",
+                                                 "OVERCAP_JOIN_TIMEOUT"};
 
 bool Matches(std::string_view pattern, std::string_view name) {
   if (!pattern.ends_with('*')) return pattern == name;

@@ -10,6 +10,7 @@
 #include "control/array_tasks.h"
 #include "control/elastic/group_story.h"
 #include "control/job_exit_status.h"
+#include "control/job_notes.h"
 #include "control/job_text.h"
 #include "control/log_file.h"
 #include "control/logs.h"
@@ -71,6 +72,7 @@ void PrintFacts(World& world, const JobRecord& record) {
   Fact(out, "ended", time(record.ended_us));
   Fact(out, "again of", spec.resubmit_of);
   Fact(out, "folder", record.dir);
+  for (const std::string& note : ReadJobNotes(record)) Fact(out, "note", ToUtf8(note));
 }
 
 // The rank whose end the user wants to read: the one that failed first, else rank 0.
@@ -167,9 +169,13 @@ void AddDetails(World& world, std::vector<JobRecord>* records) {
   }
 }
 
-// A record, and what happened to the group of an elastic job.
+// A record, what its agents noted, and what happened to the group of an elastic job.
 std::string JsonOf(World& world, const JobRecord& record) {
   std::string json = RecordToJson(record, world.clock().WallUs());
+  JsonWriter notes;
+  notes.BeginArray();
+  for (const std::string& note : ReadJobNotes(record)) notes.String(ToUtf8(note));
+  json.insert(json.size() - 1, StrCat(",\"notes\":", notes.EndArray().Text()));
   if (!record.spec.resources.elastic()) return json;
   return json.insert(json.size() - 1, StrCat(",\"group\":[", Join(ReadJobStory(record).json, ","), "]"));
 }

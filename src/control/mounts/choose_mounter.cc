@@ -37,10 +37,12 @@ std::vector<Ability> InOrder(StoreKind kind, bool writes) {
   return found;
 }
 
-Result<void> CheckAsked(const MountSpec& mount, const std::vector<Ability>& able) {
+}  // namespace
+
+Result<void> CheckMounter(const MountSpec& mount, StoreKind kind) {
   if (mount.mounter.empty()) return {};
-  for (const Ability& ability : able) {
-    if (ability.name != mount.mounter) continue;
+  for (const Ability& ability : kAbilities) {
+    if (ability.name != mount.mounter || ability.kind != kind) continue;
     const std::string cannot = CannotDo(ability, mount);
     if (cannot.empty()) return {};
     return Fail(ErrorCode::kUsage, StrCat("mounter '", mount.mounter, "' ", cannot));
@@ -49,12 +51,10 @@ Result<void> CheckAsked(const MountSpec& mount, const std::vector<Ability>& able
               StrCat("mounter '", mount.mounter, "' cannot mount ", Quoted(mount.store, 200)));
 }
 
-}  // namespace
-
 Result<std::vector<std::string>> ChooseMounters(const MountSpec& mount, StoreKind kind,
                                                 const NodeTools& node) {
   const std::vector<Ability> able = InOrder(kind, mount.mode == MountMode::kWrite);
-  OC_TRY_VOID(CheckAsked(mount, able));
+  OC_TRY_VOID(CheckMounter(mount, kind));
   constexpr std::string_view kOrCopy = "or write 'mode: copy', which needs nothing";
   if (!node.fuse_device)
     return Fail(ErrorCode::kUnavailable, "the node has no /dev/fuse that can be opened",

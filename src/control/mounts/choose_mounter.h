@@ -19,6 +19,9 @@ struct NodeTools {
   std::set<std::string> mounters;  // those of MounterNames() that are on PATH
 };
 
+// kUsage when the mounter that is asked for cannot do what is asked, on whatever node.
+Result<void> CheckMounter(const MountSpec& mount, StoreKind kind);
+
 // The names of the programs to try, the best first: one, where it is asked for by name or is given options,
 // which mean something to one only. kUsage when the mounter that is asked for cannot do what is asked;
 // kUnavailable when the node lacks something, and then what to install or to write instead.

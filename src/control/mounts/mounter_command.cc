@@ -120,6 +120,7 @@ Result<MounterCommand> Rclone(const Request& in) {
   MounterCommand command;
   OC_TRY(config, in.location.kind == StoreKind::kS3 ? RcloneS3(in) : RcloneAzure(in));
   command.config = std::move(config);
+  command.env = {"AWS_CA_BUNDLE="};  // it fails to start with it; it is told by a flag
   command.argv = {"rclone",        "mount",        StrCat("overcap:", BelowBucket(in.location)),
                   in.places.point, "--config",     in.places.config,
                   "--cache-dir",   in.places.cache};

@@ -20,7 +20,8 @@ std::string MounterLastWords(std::string_view text) {
   for (const std::string& raw : Split(text, '\n')) {
     const std::string_view line = Trim(raw);
     if (BeginsUsage(line)) break;
-    if (!line.empty()) last = std::string(line);
+    if (line.empty()) continue;
+    last = line.starts_with("caused by:") && !last.empty() ? StrCat(last, ", ", line) : std::string(line);
   }
   return ToUtf8(last.substr(0, kMostBytes));
 }

@@ -7,8 +7,8 @@
 
 namespace overcap {
 
-// The last line that it wrote before it explained its usage, as many do at an error. At most 300 bytes; "":
-// it said nothing.
+// The last line that it wrote before it explained its usage, as many do at an error, with its cause. At most
+// 300 bytes; "": it said nothing.
 std::string MounterLastWords(std::string_view text);
 
 }  // namespace overcap

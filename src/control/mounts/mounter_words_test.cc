@@ -12,6 +12,8 @@ TEST(MounterWords, TheLastLineCounts) {
   EXPECT_EQ(MounterLastWords("starting\nError: no such bucket\n\n"), "Error: no such bucket");
   EXPECT_EQ(MounterLastWords("Error: Failed to create S3 client\n\nCaused by:\n    0: Forbidden\n"),
             "0: Forbidden");
+  EXPECT_EQ(MounterLastWords("LoadError: unable to load\ncaused by: no such file\n"),
+            "LoadError: unable to load, caused by: no such file");
   EXPECT_EQ(MounterLastWords(std::string(5000, 'x')).size(), 300u);
 }
 

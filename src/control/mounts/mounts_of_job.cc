@@ -2,6 +2,7 @@
 #include "control/mounts/mounts_of_job.h"
 
 #include "base/text.h"
+#include "control/mounts/choose_mounter.h"
 #include "control/stores/config_stores.h"
 
 namespace overcap {
@@ -31,6 +32,7 @@ Result<MountSpec> Located(const std::string& name, const MountEntry& entry, cons
   if (IsLinkedFolder(mount) && !(mount.mounter.empty() && mount.options.empty() && mount.cache_bytes == 0))
     return Fail(ErrorCode::kUsage, StrCat("'mounter', 'options' and 'cache' mean nothing to folder ",
                                           Quoted(mount.store, 200), ", which becomes a link"));
+  OC_TRY_VOID(CheckMounter(mount, place.location.kind));
   return mount;
 }
 
@@ -58,8 +60,8 @@ Result<JobMounts> MountsOfJob(const MountSources& sources, const StoreBook& book
     if (!mount) return Fail(At(entry, name, std::move(mount).error()));
     NoteLink(*mount, entry, &job.notes);
     job.mounts.push_back(std::move(*mount));
+    if (auto fits = CheckMounts(job.mounts); !fits) return Fail(At(entry, name, std::move(fits).error()));
   }
-  OC_TRY_VOID(CheckMounts(job.mounts));
   return job;
 }
 

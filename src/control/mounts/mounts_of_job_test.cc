@@ -71,7 +71,12 @@ TEST_F(MountsOfAJob, WhatIsWrongIsSaidWithItsPlace) {
   EXPECT_EQ(
       Wrong({"x=/nfs/x,cache=1G"}).find("--mount: mount 'x': 'mounter', 'options' and 'cache' mean nothing"),
       0u);
-  EXPECT_EQ(Wrong({"x=/a,at=d", "y=/b,at=d/e"}), "mount 'y': 'd/e' is in the way of mount 'x' at 'd'");
+  EXPECT_EQ(Wrong({"x=/a,at=d", "y=/b,at=d/e"}),
+            "--mount: mount 'y': 'd/e' is in the way of mount 'x' at 'd'");
+  EXPECT_EQ(Wrong({"x=s3://lab-data,mounter=blobfuse2"}),
+            "--mount: mount 'x': mounter 'blobfuse2' cannot mount 's3://lab-data'");
+  EXPECT_EQ(Wrong({"x=s3://lab-data,mounter=goofys,cache=1G"}),
+            "--mount: mount 'x': mounter 'goofys' has no cache that can be limited");
 }
 
 }  // namespace
