@@ -19,7 +19,8 @@ struct EngineStatus {
   std::map<std::string, int64_t> counts;  // jobs by state
   int64_t gpus_free = 0;
   int64_t journal_bytes = 0;
-  std::string json;  // all that the engine said
+  std::string policy, policy_problem;  // the file of the policy in force, and why another one is not; ""
+  std::string json;                    // all that the engine said
 };
 
 // Where it listens: of the engine of `root`, or with `system` of the one that all users of the machine share.

@@ -43,12 +43,13 @@ PictureJob MakeJob(const JobRecord& record, const std::set<std::string>& waiting
   job.id = job.native_id = record.spec.id;
   job.user = record.spec.user, job.name = record.spec.name;
   job.lab = record.spec.lab;
-  job.partition = record.partition.empty() ? Join(record.spec.placement.partitions, ",") : record.partition;
+  job.partition = PartitionText(record.state, record.partition, record.spec.placement.partitions);
   job.state = record.state, job.raw_state = record.raw_state;
   job.reason_text = record.reason;
   job.gpus = asked.gpus, job.cpus = asked.cpus * asked.nodes, job.node_count = asked.nodes;
   job.submitted_us = record.spec.submitted_us, job.started_us = record.started_us;
   job.time_limit_s = asked.time_seconds, job.priority = record.spec.priority;
+  if (record.state == JobState::kRunning) job.gives_way_to = record.preempted_by;
   if (!asked.gpu_type.empty()) job.gpu_types = {{asked.gpu_type, asked.gpus}};
   if (record.state == JobState::kHeld) job.wait = WaitKind::kHeld;
   const bool after = std::any_of(record.spec.after.begin(), record.spec.after.end(),
@@ -110,6 +111,8 @@ Result<void> AddPolicy(Cluster& cluster, ClusterPicture* picture) {
     picture->partitions.push_back(std::move(made));
   }
   for (PictureJob& job : picture->jobs) {
+    if (const PolicyPartition* own = DefaultPartition(*policy); own != nullptr && job.partition.empty())
+      job.partition = own->name;
     const PolicyPartition* partition = FindPolicyPartition(*policy, job.partition);
     job.overcap = partition != nullptr && partition->counts == CapRule::kFree;
     if (partition == nullptr || job.time_limit_s != 0) continue;

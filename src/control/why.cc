@@ -30,6 +30,7 @@ void ExplainRun(const JobRecord& record, const PictureJob* row, int64_t now_us, 
   const int64_t started_us = record.started_us > 0 ? record.started_us : row != nullptr ? row->started_us : 0;
   if (started_us > 0)
     answer->text += StrCat(", for ", FormatElapsed(std::max<int64_t>(0, now_us - started_us)));
+  if (!record.reason.empty()) answer->facts.push_back(record.reason);
   if (row == nullptr) return;
   if (!row->nodes.empty()) answer->facts.push_back(StrCat("on ", Join(row->nodes, ", ")));
   if (row->time_limit_s > 0 && started_us > 0) {

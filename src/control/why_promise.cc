@@ -90,6 +90,7 @@ void AddEarliestEnd(const ClusterPicture& picture, const PictureJob& job, const 
   const bool capped = IsCapped(picture, job);
   for (const PictureJob& run : picture.jobs) {
     if (!HoldsNodes(run) || run.started_us <= 0) continue;
+    if (!job.id.empty() && run.gives_way_to == job.id) return;  // the reason names those that go
     const RunEnd end = EndOf(run, job, policy, now_us);
     if (end.at_us == 0 || (first != nullptr && end.at_us >= earliest.at_us)) continue;
     if (!Helps(picture, run, job, capped)) continue;
@@ -167,10 +168,14 @@ std::string FormatTimes(double factor) {
 
 void AddNumbers(const ClusterPicture& picture, const PictureJob& job, const Policy* policy, int64_t now_us,
                 WhyAnswer* answer) {
+  const bool in_line = job.wait != WaitKind::kHeld && job.wait != WaitKind::kDependency;
+  if (!in_line) return;  // who ends when is no matter to it yet
   if (!answer->cap && !job.overcap) {
-    if (const PictureLab* lab = CappedLab(picture, job.lab); lab != nullptr)
-      answer->facts.push_back(StrCat("lab '", lab->name, "' uses ", LabUse(picture, lab->name).gpus, " of ",
-                                     *lab->gpu_cap, " GPUs"));
+    if (const PictureLab* lab = CappedLab(picture, job.lab); lab != nullptr) {
+      const std::string use = StrCat("lab '", lab->name, "' uses ", LabUse(picture, lab->name).gpus, " of ",
+                                     *lab->gpu_cap, " GPUs");
+      if (answer->text.find(use) == std::string::npos) answer->facts.push_back(use);
+    }
   }
   AddEarliestEnd(picture, job, policy, now_us, answer);
 }

@@ -54,9 +54,8 @@ void WriteTime(int64_t us, JsonWriter* out) {
     out->Int(us);
   }
 }
-// Where it runs or ran last; of one that never did, those that it asked for.
 std::string PartitionOf(const Job& job) {
-  return job.progress.partition.empty() ? Join(job.spec.placement.partitions, ",") : job.progress.partition;
+  return PartitionText(job.state, job.progress.partition, job.spec.placement.partitions);
 }
 
 constexpr std::array kColumns = {

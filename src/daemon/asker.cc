@@ -116,6 +116,7 @@ Job PublicJob(const Job& job) {
   open.spec.lab = job.spec.lab;
   open.spec.resources = job.spec.resources;
   open.spec.array = job.spec.array;
+  open.spec.placement.partitions = job.spec.placement.partitions;
   open.spec.priority = job.spec.priority;
   open.spec.submitted_us = job.spec.submitted_us;
   open.state = job.state;
@@ -131,6 +132,7 @@ JobRecord PublicRecord(const JobRecord& record) {
   open.spec.lab = record.spec.lab;
   open.spec.resources = record.spec.resources;
   open.spec.array = record.spec.array;
+  open.spec.placement.partitions = record.spec.placement.partitions;
   open.spec.priority = record.spec.priority;
   open.spec.submitted_us = record.spec.submitted_us;
   open.state = record.state;
@@ -139,6 +141,8 @@ JobRecord PublicRecord(const JobRecord& record) {
   open.started_us = record.started_us;
   open.ended_us = record.ended_us;
   open.gpu_indices = record.gpu_indices;
+  open.partition = record.partition;
+  open.preempted_by = record.preempted_by;
   open.tasks = record.tasks;
   return open;
 }

@@ -151,11 +151,14 @@ TEST(Asker, ThePublicRowHasNoSecrets) {
   const World world;
   const Job open = PublicJob(world.job());
   EXPECT_EQ(open.spec.user, "ann");
+  EXPECT_EQ(open.spec.placement.partitions, world.job().spec.placement.partitions);
   EXPECT_EQ(open.spec.lab, "vision");
   EXPECT_EQ(open.spec.name, "");
   EXPECT_TRUE(open.spec.command.empty());
   JobRecord record;
   record.spec = world.job().spec;
+  record.spec.placement.partitions = {"short", "overcap"};
+  record.partition = "overcap";
   record.dir = "/secret";
   record.reason = "secret";
   record.exit_status = 3;
@@ -165,6 +168,8 @@ TEST(Asker, ThePublicRowHasNoSecrets) {
   EXPECT_TRUE(shown.logs.empty() && shown.spec.command.empty());
   EXPECT_EQ(shown.exit_status, -1);
   EXPECT_EQ(shown.spec.id, "ann_1_00000001");
+  EXPECT_EQ(shown.partition, "overcap") << "without it nobody could say what counts against whose cap";
+  EXPECT_EQ(shown.spec.placement.partitions, record.spec.placement.partitions);
 }
 
 }  // namespace

@@ -89,7 +89,8 @@ Engine::Readiness Engine::CheckReady(const Job& job, std::string* why) const {
       return Readiness::kWaits;
     }
     if (!dependency.any_end && other->state != JobState::kSucceeded) {
-      *why = StrCat("'", dependency.job_id, "', which it waited for, has ", JobStateName(other->state));
+      *why = StrCat("'", dependency.job_id, "', which it waited for, ",
+                    other->state == JobState::kFailed ? "has " : "was ", JobStateName(other->state));
       return Readiness::kNever;
     }
   }

@@ -21,26 +21,6 @@ std::set<int> CpusOf(const Machine& machine) {
 
 }  // namespace
 
-Error RefusalError(pooled::Refusal refusal, const JobSpec& spec) {
-  const std::string in = spec.placement.partitions.empty()
-                             ? std::string("the default partition")
-                             : StrCat("partition ", Quoted(Join(spec.placement.partitions, ",")));
-  switch (refusal) {
-    case pooled::Refusal::kTooLarge:
-      return {ErrorCode::kUsage, StrCat("asks for more than one node of ", in, " has of one type of GPU"),
-              "`overcap nodes` shows what is there"};
-    case pooled::Refusal::kOverLimit:
-      return {ErrorCode::kUsage, StrCat("asks for more than its lab's cap or a limit of ", in, " allows"),
-              "`overcap usage -l` shows the caps; -p overcap is not held by them"};
-    case pooled::Refusal::kNoPartition:
-      return {ErrorCode::kUsage, StrCat("its time limit is longer than ", in, " allows"),
-              "ask for less with --time, or name another partition with -p"};
-    case pooled::Refusal::kNone:
-      break;
-  }
-  return {ErrorCode::kInternal, "refused for no reason", ""};
-}
-
 PolicyQueue::PolicyQueue(const JobTable& table, const Clock& clock, pooled::MachinePool pool,
                          const Machine& machine)
     : table_(table),
@@ -63,7 +43,7 @@ Result<void> PolicyQueue::Check(const JobSpec& spec) {
   AddAccounts();
   pooled::JobRef ref = 0;
   const pooled::Refusal refusal = scheduler_.Submit(job, &ref);
-  if (refusal != pooled::Refusal::kNone) return Fail(RefusalError(refusal, spec));
+  if (refusal != pooled::Refusal::kNone) return Fail(RefusalError(refusal, job));
   scheduler_.Ended(ref, NowS());
   return {};
 }
@@ -89,7 +69,7 @@ void PolicyQueue::Offer(uint64_t key, Waiting* waiting) {
     return;
   }
   waiting->refused = StrCat("the policy does not let it start: ",
-                            job ? RefusalError(refusal, spec).message : job.error().message);
+                            job ? RefusalError(refusal, *job).message : job.error().message);
 }
 
 void PolicyQueue::Withdraw(Waiting* waiting) {

@@ -60,6 +60,8 @@ class PolicyQueue : public JobQueue {
   void AddAccounts();
   void Offer(uint64_t key, Waiting* waiting);  // stands in the scheduler's queue from now on
   void Withdraw(Waiting* waiting);
+  // Why the scheduler does not take a job, in words.
+  Error RefusalError(pooled::Refusal refusal, const pooled::PoolJob& job) const;
   Start Begin(const pooled::Action& action);
   std::vector<int> TakeCpus(int count);
 
@@ -75,8 +77,5 @@ class PolicyQueue : public JobQueue {
   std::vector<Preempt> preempts_;
   bool changed_ = true;  // since the last pass
 };
-
-// Why the scheduler does not take a job, in words.
-Error RefusalError(pooled::Refusal refusal, const JobSpec& spec);
 
 }  // namespace overcap

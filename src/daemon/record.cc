@@ -3,12 +3,19 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "daemon/engine.h"
 
 namespace overcap {
 namespace {
 
 constexpr int64_t kReadAtOnce = 4 << 20;
+
+std::string GivesWay(const Slot::Preemption& preemption, int64_t now_us) {
+  const int64_t left_s = (preemption.stop_us - now_us + 999'999) / 1'000'000;
+  return StrCat("told to give way to '", preemption.by, "': ",
+                left_s > 0 ? StrCat("it is stopped in ", FormatDuration(left_s)) : "it is being stopped");
+}
 
 std::vector<LogFile> RankLogs(const Job& job, const std::string& dir) {
   std::vector<LogFile> logs;
@@ -49,7 +56,7 @@ JobRecord Engine::RecordOf(const Job& job, bool in_detail) const {
 
 std::string Engine::WaitReason(const Job& job) const {
   if (job.state == JobState::kRunning && !job.is_array() && !job.slots.empty() && job.slots[0].preemption)
-    return StrCat("told to give way to '", job.slots[0].preemption->by, "'");
+    return GivesWay(*job.slots[0].preemption, clock_.WallUs());
   if (job.state != JobState::kQueued) return job.ending.reason;
   std::string why;
   if (CheckReady(job, &why) != Readiness::kReady) return why;

@@ -99,7 +99,8 @@ struct PictureJob {
   int64_t submitted_us = 0, started_us = 0, estimated_start_us = 0, time_limit_s = 0;
   bool limit_of_partition = false;  // the job itself named none
   int64_t priority = 0;
-  std::string dependency = {};  // in the cluster's own words
+  std::string dependency = {};    // in the cluster's own words
+  std::string gives_way_to = {};  // the job for which it was told to go, where the cluster tells
 };
 
 struct ClusterPicture {

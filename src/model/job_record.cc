@@ -263,6 +263,11 @@ void ReadLogs(FieldReader* reader, std::vector<LogFile>* logs) {
 
 }  // namespace
 
+std::string PartitionText(JobState state, const std::string& last, const std::vector<std::string>& asked) {
+  const bool waits = state == JobState::kHeld || state == JobState::kQueued;
+  return last.empty() || (waits && !asked.empty()) ? Join(asked, ",") : last;
+}
+
 std::string TaskToJson(const TaskResult& task, std::string_view log) {
   const Ending& ending = task.ending;
   JsonWriter out;

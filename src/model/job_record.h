@@ -53,6 +53,9 @@ struct JobRecord {
   bool operator==(const JobRecord&) const = default;
 };
 
+// Where a job runs or ran last; of one that waits, those that it asked for: "short,overcap".
+std::string PartitionText(JobState state, const std::string& last, const std::vector<std::string>& asked);
+
 // One task of an array, with the path of its log where there is one; kUnknown is written as "not_run".
 std::string TaskToJson(const TaskResult& task, std::string_view log);
 

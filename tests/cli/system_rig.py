@@ -113,10 +113,12 @@ class SystemRig(Rig):
     def stop_everything(self):
         self.home = pathlib.Path("/nonexistent")  # there is no engine of one user
         super().stop_everything()
-        for name in self.names.values():  # jobs that ended with no engine there leave empty groups
-            for folder in pathlib.Path("/sys/fs/cgroup").glob(f"**/overcap-{name}_*"):
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
+        ours = tuple(f"overcap-{name}_" for name in self.names.values())
+        for parent, names, _ in os.walk("/sys/fs/cgroup", topdown=False):  # it goes on where others' groups vanish meanwhile
+            for name in names:
+                if name.startswith(ours):  # jobs that ended with no engine there leave empty groups
+                    with contextlib.suppress(OSError):
+                        os.rmdir(os.path.join(parent, name))
 
     # ---- the engine
 

@@ -32,6 +32,11 @@ partitions:
         path = self.area(who) / "jobs" / job / f"attempt-{attempt}" / "rank-0.log"
         return path.read_text().splitlines() if path.exists() else []
 
+    def labs(self):
+        labs = json.loads(self.ok("usage", "-l", "--json").out)["labs"]
+        self.assertEqual([lab["gpu_cap"] for lab in labs], [2, 2])
+        return {lab["name"]: (lab["gpus"], lab["overcap_gpus"]) for lab in labs}
+
     def test_an_overcap_job_gives_way_to_another_labs_user_and_goes_on_at_its_step(self):
         shutil.copytree(REPOSITORY / "python", self.root / "python", ignore=shutil.ignore_patterns("__pycache__"))
         self.be("bob")
@@ -40,9 +45,10 @@ partitions:
         borrowers = [self.submit("-p", "overcap", "-n", "2", "--one-rank-per-node", "--", PYTHON, "-S", "resume.py") for _ in range(2)]
         for job in borrowers:
             self.until(lambda job=job: self.said("bob", job), f"{job} to count")
-        use = {lab["name"]: lab for lab in json.loads(self.ok("usage", "-l", "--json").out)["labs"]}
-        self.assertEqual((use["language"]["gpus"], use["language"]["overcap_gpus"], use["vision"]["gpu_cap"]), (0, 4, 2))
+        self.assertEqual(self.labs(), {"language": (0, 4), "vision": (0, 0)})
         self.be("alice")
+        self.assertEqual(self.labs(), {"language": (0, 4), "vision": (0, 0)}, "whoever asks, what is borrowed is not within a cap")
+        self.assertIn(f"user       {self.names['bob']}\nlab        language\npartition  overcap\n", self.ok("query", borrowers[0]).out)
         self.refused("submit", "-p", "short", "--account", "language", "true", status=4, says="not in lab 'language'")
         self.refused("submit", "-p", "fast", "true", status=2, says="no partition 'fast'")
         began = time.monotonic()

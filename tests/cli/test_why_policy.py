@@ -3,6 +3,7 @@
 import datetime
 import getpass
 import json
+import re
 
 from overcap_rig import Rig, main, shell
 
@@ -67,6 +68,12 @@ class Way(WhyPolicy):
         self.assertAlmostEqual(p50, began + 18, delta=2, msg="the quantum and the grace, not the limit of two hours")
         self.assertLessEqual(p50, p90)
         self.assertRegex("\n".join(told["facts"]), rf"the earliest to give way is {ME}'s 4xa40 in overcap at .* \(grace\)")
+        self.until(lambda: re.search(rf"^its place in short is being made free: {ME}'s 4 GPUs in overcap go within [123]s$", self.why(owner)["text"]),
+                   "the borrower to be told")
+        self.assertNotIn("the earliest", "\n".join(self.why(owner)["facts"]), "who goes has been said")
+        told_to_go = self.why(borrower)
+        self.assertRegex(told_to_go["text"], "it does not wait: it is running")
+        self.assertRegex("\n".join(told_to_go["facts"]), rf"(?s)told to give way to '{owner}': it is .*stopped.*its time limit comes in .*over the cap")
         came = self.started(owner)
         self.assertGreaterEqual(came, began + 14)
         self.assertLess(abs(came - p50), 30, "what was promised came about")
@@ -86,7 +93,7 @@ class Cap(WhyPolicy):
         self.until(lambda: "lab 'language' uses 2 of 2 GPUs" in self.why(waits)["text"], "the reason")
         told = self.why(waits)
         facts = "\n".join(told["facts"])
-        self.assertIn("lab 'language' uses 2 of 2 GPUs", facts)
+        self.assertNotIn("lab 'language' uses", facts, "said already")
         self.assertRegex(facts, rf"the earliest to end is {ME}'s 2xa40 at .* \(limit\)")
         self.assertAlmostEqual(seconds(told["start"]["p50"]), began + 2400, delta=90, msg="not the 10 minutes of the other lab")
         self.assertEqual([(offer["change"], offer["now"]) for offer in told["offers"]], [("overcap", False)], "in ten minutes")
@@ -95,6 +102,44 @@ class Cap(WhyPolicy):
         self.open_gate("language")
         self.assertLess(self.started(waits), seconds(told["start"]["p50"]) + 60)
         self.open_gate()
+
+
+class Never(WhyPolicy):
+    def test_what_the_policy_never_allows_is_refused_with_the_limit_that_stands_against_it(self):
+        self.policy.write_text(POLICY.replace(f"vision: 2 {ME}", f"vision: {{gpus: 2, members: [{ME}], per_user: {{jobs: 1, gpus: 1}}}}")
+                               + "  tiny: {gpus_per_job: 1}\n  debug: {gpus_per_user: 1}\n")
+        self.ok("policy", "apply", str(self.policy))
+        for words, says in ((["-p", "short", "--account", "language", "-n", "3"], "asks for 3 GPUs, lab 'language' may have 2"),
+                            (["--account", "vision", "-n", "2"], f"asks for 2 GPUs, user '{ME}' of lab 'vision' may have 1 at once"),
+                            (["-p", "debug", "--account", "language", "-n", "2"], f"asks for 2 GPUs, user '{ME}' may have 1 at once in partition 'debug'"),
+                            (["-p", "tiny", "--account", "language", "-n", "2"], "asks for 2 GPUs, a job in partition 'tiny' may have 1"),
+                            (["-p", "short", "--account", "language", "-t", "2h"], "its time limit is 2h, partition 'short' allows 1h"),
+                            (["-p", "overcap,short", "--account", "language", "-t", "3h"],
+                             "its time limit is 3h, partition 'short' allows 1h, partition 'overcap' allows 2h")):
+            self.refused("submit", *words, "true", says=[says])
+
+
+class Closed(WhyPolicy):
+    def test_a_maintenance_is_named_and_the_promise_is_its_end_and_a_shorter_limit_is_offered(self):
+        now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+        start, end = now + datetime.timedelta(minutes=30), now + datetime.timedelta(minutes=90)
+        at = "%Y-%m-%dT%H:%M:%SZ"
+        self.policy.write_text(POLICY + f"maintenance:\n  - {{name: power, start: {start.strftime(at)}, end: {end.strftime(at)}}}\n")
+        self.ok("policy", "apply", str(self.policy))
+        waits = self.hold("short", 1, "language")
+        told = self.why(waits)
+        self.assertRegex(told["text"], r"^short: maintenance 'power' begins in (30m|29m\d*s?), its time limit is 1h$")
+        self.assertAlmostEqual(seconds(told["start"]["p50"]), end.timestamp(), delta=60)
+        self.assertEqual([offer["now"] for offer in told["offers"] if offer["change"].startswith("a limit of ")], [True], told["offers"])
+        fits = self.hold("short", 1, "language", "gate", "-t", "20m")
+        self.until_state(fits, "running")
+        self.assertEqual(self.job(waits)["state"], "queued")
+        self.policy.write_text(POLICY)
+        self.ok("policy", "apply", str(self.policy))
+        self.until_state(waits, "running")
+        self.open_gate()
+        self.ended(waits)
+        self.ended(fits)
 
 
 class Shares(WhyPolicy):

@@ -51,6 +51,9 @@ Result<int> Run(World& world, const Args& args) {
   out.Line(StrCat("jobs     ", CountsText(*status)));
   out.Line(StrCat("gpus     ", status->gpus_free, " free"));
   out.Line(StrCat("journal  ", FormatBytes(status->journal_bytes)));
+  if (!status->policy.empty()) out.Line(StrCat("policy   ", status->policy));
+  if (!status->policy_problem.empty())
+    out.Warn(StrCat("this file is not what is followed, the policy before it is: ", status->policy_problem));
   return 0;
 }
 

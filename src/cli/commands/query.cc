@@ -39,7 +39,8 @@ void Fact(Output& out, std::string_view word, std::string_view value) {
 
 std::string AttemptText(const JobRecord& record) {
   if (record.attempt == 0) return IsFinal(record.state) ? "none" : "none yet";
-  return StrCat(record.attempt, record.restarts > 0 ? StrCat(" (", record.restarts, " restarts)") : "");
+  return StrCat(record.attempt,
+                record.restarts > 0 ? StrCat(" (", CountOf(record.restarts, "restart"), ")") : "");
 }
 
 std::string FailureText(const JobRecord& record) {
@@ -57,8 +58,9 @@ void PrintFacts(World& world, const JobRecord& record) {
   Fact(out, "state", out.Paint(StateStyle(record.state), StateText(record, world.clock().WallUs())));
   Fact(out, "failure", FailureText(record));
   Fact(out, "attempt", AttemptText(record));
+  if (spec.user != world.user()) Fact(out, "user", spec.user);
   Fact(out, "lab", spec.lab);
-  Fact(out, "partition", record.partition.empty() ? Join(spec.placement.partitions, ",") : record.partition);
+  Fact(out, "partition", PartitionText(record.state, record.partition, spec.placement.partitions));
   if (record.preemptions > 0)
     Fact(out, "preempted", StrCat(CountOf(record.preemptions, "time"), ", last by ", record.preempted_by));
   Fact(out, "tasks", TasksLine(record));

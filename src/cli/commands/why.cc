@@ -134,12 +134,13 @@ Result<int> Run(World& world, const Args& args) {
   const int64_t now_us = world.clock().WallUs();
   std::optional<ClusterPicture> picture;
   OC_TRY(cluster, world.GetCluster());
-  if (!IsFinal(record.state) && (HasView(*cluster) || record.state != JobState::kRunning)) {
+  if (!IsFinal(record.state)) {
     OC_TRY(seen, Look(world, {kNewEnoughUs, kNewEnoughUs}));
     picture = std::move(seen);
   }
   const bool view = picture && HasView(*cluster);
-  WhyAnswer answer = ExplainJob(record, view ? &*picture : nullptr, now_us);
+  const bool runs = record.state == JobState::kRunning;
+  WhyAnswer answer = ExplainJob(record, view || (picture && runs) ? &*picture : nullptr, now_us);
   if (picture) Foretell(world, *cluster, *picture, record, static_cast<int>(replays), &answer);
   if (world.out().json()) {
     world.out().Json(WhyToJson(record, answer));

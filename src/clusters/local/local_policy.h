@@ -32,7 +32,4 @@ class LocalPolicy : public ClusterPolicy {
   bool sent_ = false;
 };
 
-// What is another in `wanted`, one line each: "lab 'vision': 8 -> 16 GPUs".
-std::vector<std::string> PolicyChanges(const Policy* now, const Policy& wanted);
-
 }  // namespace overcap

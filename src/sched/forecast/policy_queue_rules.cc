@@ -65,9 +65,20 @@ void TakeLabs(const Rules& from, Rules* rules) {
   }
 }
 
-// The CPUs that are kept for a free GPU, which jobs get that ask for none.
+// The CPUs that are kept for a free GPU, which jobs get that ask for none; and when nodes take no jobs.
 void TakeNodes(const Rules& from, Rules* rules) {
+  const auto of_host = [&](const std::string& host) -> const pooled::NodeRule* {
+    const auto short_name = [](const std::string& name) { return name.substr(0, name.find('.')); };
+    const bool single = std::all_of(from.nodes.begin(), from.nodes.end(), [&](const pooled::NodeRule& one) {
+      return one.name == from.nodes.front().name;
+    });
+    for (const pooled::NodeRule& one : from.nodes) {
+      if (single || one.name == host || one.name == short_name(host)) return &one;
+    }
+    return nullptr;
+  };
   for (pooled::NodeRule& node : rules->nodes) {
+    if (const pooled::NodeRule* host = of_host(node.name); host != nullptr) node.closed = host->closed;
     if (node.type < 0) continue;
     const std::string& type = rules->types[static_cast<size_t>(node.type)];
     const auto same = std::find_if(from.nodes.begin(), from.nodes.end(), [&](const pooled::NodeRule& one) {
