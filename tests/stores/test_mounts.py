@@ -111,6 +111,22 @@ class Folders(MountsRig):
         self.until(lambda: not self.keepers(), "the keeper to end")
         self.assert_nothing_left()
 
+    def test_the_next_attempt_finds_what_the_killed_one_wrote(self):
+        script = 'if [ -e out/checkpoint ]; then cat out/checkpoint; exit 0; fi; echo 7 > out/checkpoint; touch "$FACTS/$1"; sleep 100'
+        for victims in ("agent", "keeper and agent"):
+            store = self.root / f"far of {victims}"
+            store.mkdir()
+            job = self.submit("--requeue", "--mount", f"out={store},mode=copy", *shell(script, victims))
+            self.until(lambda: (self.facts / victims).exists(), "the job to write")
+            for pid in ([] if victims == "agent" else self.keepers()) + self.running("agent", "--job"):
+                self.kill(pid, signal.SIGKILL)
+            self.assertEqual(self.ended(job)["state"], "succeeded")
+            self.assertEqual(self.ok("logs", job).out.splitlines()[-1], "7")
+            if victims != "agent":
+                self.assertIn("outputs of an attempt that was killed were saved first", self.ok("query", job).out)
+            self.assertEqual(tree(store), {"checkpoint": b"7\n"})
+            self.assert_nothing_left()
+
     def test_what_a_killed_keeper_leaves_is_saved_by_gc(self):
         store = self.root / "far"
         store.mkdir()

@@ -20,6 +20,7 @@
 #include "control/mounts/place_link.h"
 #include "control/mounts/sweep_mounts.h"
 #include "model/job_spec.h"
+#include "sys/clock.h"
 #include "sys/own_host_name.h"
 #include "sys/posix_files.h"
 #include "sys/process.h"
@@ -27,7 +28,8 @@
 namespace overcap {
 namespace {
 
-constexpr std::chrono::milliseconds kTendTime{1000};
+constexpr std::chrono::milliseconds kTendTime{1000}, kLookTime{200};
+constexpr int64_t kEarlierUs = 1'800'000'000;
 
 struct KeeperOptions {
   std::string job_dir, folder;
@@ -97,7 +99,10 @@ class Keeper {
     OC_TRY(written, NodeFolderPath(spec_.mounts_at, variables_));
     OC_TRY(node_folder, OpenNodeFolder(written));
     kept_ = node_folder + "/kept";
-    (void)SweepMounts(node_folder, variables_, false);
+    AwaitEarlierAttempts(node_folder);
+    const MountsSwept swept = SweepMounts(
+        node_folder, variables_, {.all = false, .job = spec_.id, .alive = [this] { voice_.Alive(); }});
+    if (swept.saved > 0) voice_.Say("note", "outputs of an attempt that was killed were saved first");
     OC_TRY(book, BookOfMounts(spec_.mounts, variables_));
     book_ = std::move(book);
     OC_TRY(slot, SlotFolder::Make(node_folder, StrCat(spec_.id, ".", options_.attempt, ".", options_.slot)));
@@ -113,6 +118,16 @@ class Keeper {
       }
     }
     return {};
+  }
+
+  // One whose agent was killed may still upload what it wrote, which this one is to find.
+  void AwaitEarlierAttempts(const std::string& node_folder) {
+    const int64_t end_us = PosixClock().MonotonicUs() + kEarlierUs;
+    while (SlotFolder::IsHeldBefore(node_folder, spec_.id, options_.attempt, options_.slot) &&
+           !voice_.ended() && PosixClock().MonotonicUs() < end_us) {
+      voice_.Alive();
+      voice_.Wait(kLookTime);
+    }
   }
 
   Result<void> PrepareOne(const MountSpec& mount) {

@@ -82,6 +82,16 @@ Result<SlotFolder> SlotFolder::Take(const std::string& path) {
   return SlotFolder(path, std::move(lock));
 }
 
+bool SlotFolder::IsHeldBefore(const std::string& node_folder, const std::string& job, int attempt, int slot) {
+  for (int before = 1; before < attempt; ++before) {
+    const std::string path = StrCat(node_folder, "/", job, ".", before, ".", slot);
+    if (access(LockOf(path).c_str(), F_OK) != 0) continue;
+    const auto taken = Take(path);
+    if (!taken && taken.error().code == ErrorCode::kConflict) return true;
+  }
+  return false;
+}
+
 MountPlaces SlotFolder::PlacesOf(const std::string& mount) const {
   const std::string beside = StrCat(path_, "/.", mount);  // no mount's name begins with a dot
   // blobfuse2 reads no file whose name ends otherwise.

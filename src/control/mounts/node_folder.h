@@ -24,6 +24,9 @@ class SlotFolder {
   // One that nobody holds any more; kConflict when somebody does.
   static Result<SlotFolder> Take(const std::string& path);
 
+  // Whether an attempt of that job before this one still holds that slot.
+  static bool IsHeldBefore(const std::string& node_folder, const std::string& job, int attempt, int slot);
+
   const std::string& path() const { return path_; }
   std::string Record() const { return path_ + "/.mounts.json"; }
   MountPlaces PlacesOf(const std::string& mount) const;

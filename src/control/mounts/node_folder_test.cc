@@ -67,6 +67,21 @@ TEST_F(NodeFolders, ASlotIsHeldByOneAndFreeWhenThatIsGone) {
   EXPECT_FALSE(fs::exists(node_ + "/job.1.0"));
 }
 
+TEST_F(NodeFolders, AnAttemptBeforeIsSeenAsLongAsItHolds) {
+  const auto held = [&](int attempt, int slot) {
+    return SlotFolder::IsHeldBefore(node_, "job", attempt, slot);
+  };
+  {
+    auto slot = SlotFolder::Make(node_, "job.1.0");
+    ASSERT_TRUE(slot);
+    EXPECT_FALSE(held(1, 0));
+    EXPECT_TRUE(held(2, 0));
+    EXPECT_TRUE(held(3, 0));
+    EXPECT_FALSE(held(2, 1));
+  }
+  EXPECT_FALSE(held(2, 0));
+}
+
 TEST_F(NodeFolders, WhatAKilledKeeperLeftIsClearedButNotItsOutputs) {
   MountSpec mount;
   mount.name = mount.at = "data";
@@ -88,16 +103,16 @@ TEST_F(NodeFolders, WhatAKilledKeeperLeftIsClearedButNotItsOutputs) {
     Write(slot->PlacesOf("out").point + "/result", "7");
     Write(slot->HadFile("out"), "");
     held = slot->path();
-    EXPECT_EQ(SweepMounts(node_, Variables(), true).slots, 0);  // somebody holds it
+    EXPECT_EQ(SweepMounts(node_, Variables(), {.all = true}).slots, 0);  // somebody holds it
     EXPECT_TRUE(fs::exists(held + "/.data.yaml"));
   }
-  const MountsSwept careful = SweepMounts(node_, Variables(), false);
+  const MountsSwept careful = SweepMounts(node_, Variables(), {.job = "another"});
   EXPECT_EQ(careful.slots, 0);
   ASSERT_EQ(careful.unsaved.size(), 1u);
   EXPECT_FALSE(fs::exists(held + "/.data.yaml"));
   EXPECT_FALSE(fs::exists(held + "/.data.cache"));
   EXPECT_EQ(File(held + "/out/result"), "7");
-  const MountsSwept saved = SweepMounts(node_, Variables(), true);
+  const MountsSwept saved = SweepMounts(node_, Variables(), {.all = true});
   EXPECT_EQ(saved.slots, 1);
   EXPECT_EQ(saved.saved, 1);
   EXPECT_TRUE(saved.unsaved.empty());
@@ -111,7 +126,7 @@ TEST_F(NodeFolders, WhatAnotherHostHasOnASharedDiskIsLeftAlone) {
   const std::string path = made->path();
   Write(made->Record(), MountsRecordText({"another-host", {}}));
   made = Fail(ErrorCode::kNotFound, "");  // its lock is not seen here
-  EXPECT_EQ(SweepMounts(node_, Variables(), true).slots, 0);
+  EXPECT_EQ(SweepMounts(node_, Variables(), {.all = true}).slots, 0);
   EXPECT_TRUE(fs::exists(path));
 }
 

@@ -22,8 +22,13 @@ constexpr int64_t kKeptSeconds = int64_t{7} * 86400, kUnusedSeconds = 3600;
 // One folder whose keeper is gone.
 class Leftover {
  public:
-  Leftover(SlotFolder slot, std::string kept, const Variables& variables, bool upload)
-      : slot_(std::move(slot)), kept_(std::move(kept)), variables_(variables), upload_(upload) {}
+  Leftover(SlotFolder slot, std::string kept, const Variables& variables, bool upload,
+           std::function<void()> alive)
+      : slot_(std::move(slot)),
+        kept_(std::move(kept)),
+        variables_(variables),
+        upload_(upload),
+        alive_(std::move(alive)) {}
 
   void Clear(MountsSwept* swept) {
     if (PosixFiles().Exists(slot_.Record())) return ClearRecorded(swept);
@@ -79,7 +84,7 @@ class Leftover {
     if (!upload_)
       return Fail(ErrorCode::kConflict,
                   "what the job wrote may not be in its store yet; 'overcap gc' uploads it");
-    OC_TRY_VOID(copy.Release({}));
+    OC_TRY_VOID(copy.Release({.alive = alive_}));
     ++swept->saved;
     return {};
   }
@@ -88,11 +93,13 @@ class Leftover {
   const std::string kept_;
   const Variables& variables_;
   const bool upload_;
+  const std::function<void()> alive_;
 };
 
 }  // namespace
 
-MountsSwept SweepMounts(const std::string& node_folder, const Variables& variables, bool upload) {
+MountsSwept SweepMounts(const std::string& node_folder, const Variables& variables,
+                        const SweepUploads& uploads) {
   MountsSwept swept;
   const std::string kept = node_folder + "/kept";
   const auto names = PosixFiles().List(node_folder);
@@ -100,7 +107,8 @@ MountsSwept SweepMounts(const std::string& node_folder, const Variables& variabl
   for (const std::string& name : *names) {
     if (name == "kept") continue;
     auto slot = SlotFolder::Take(StrCat(node_folder, "/", name));
-    if (slot) Leftover(std::move(*slot), kept, variables, upload).Clear(&swept);
+    const bool upload = uploads.all || (!uploads.job.empty() && name.starts_with(uploads.job + "."));
+    if (slot) Leftover(std::move(*slot), kept, variables, upload, uploads.alive).Clear(&swept);
   }
   RemoveOldCopies(kept, kKeptSeconds, PosixClock().WallUs() / 1'000'000);
   return swept;
@@ -114,7 +122,7 @@ MountsSwept SweepMountsHere(const Config& config, const std::string& cluster) {
   if (!folder) return {0, 0, {folder.error().message}};
   if (access(folder->c_str(), F_OK) != 0) return {};
   const auto own = OpenNodeFolder(*folder);
-  return own ? SweepMounts(*own, variables, true) : MountsSwept{0, 0, {own.error().message}};
+  return own ? SweepMounts(*own, variables, {.all = true}) : MountsSwept{0, 0, {own.error().message}};
 }
 
 }  // namespace overcap
