@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """policy simulate as its user meets it: the numbers, the page, the comparison, and histories that are wrong."""
 import gzip
+import os
 import random
 
 from overcap_rig import Rig, main
@@ -52,6 +53,29 @@ class PolicySimulate(Rig):
     def test_against_itself_there_is_no_difference(self):
         found = self.simulate(self.history(), "--against", "policy.yaml", "--json").json()
         self.assertEqual([lab["wait_mean_s"] for lab in found["difference"]], [0, 0])
+
+    def test_what_the_other_policy_could_not_run_is_told_too(self):
+        (self.project / "other.yaml").write_text("nodes:\n  a[1-2]: {gpus: a40:8, cpus: 128}\nlabs:\n  vision: 1 ann\n  speech: 2 joe\n"
+                                                 "partitions: {overcap: none, user-overcap: none}\n")
+        told = self.simulate(self.history(), "--against", "other.yaml", "--html", "report.html").out
+        before = told[told.index("against 'other.yaml':"):]
+        self.assertRegex(before, r"\d+ jobs skipped: (no lab|lab) .*\(lines ")
+        self.assertRegex(before, r"\d+ jobs skipped: asks for more than a cap or limit allows \(lines ")
+        self.assertRegex(before, r"\nnlp +\d+ +0 +\S+ +- +- +\S+ +- ")
+        self.assertRegex(before, r"\nspeech +0 +0 +- +- +- +- +- ")
+        page = (self.project / "report.html").read_text()
+        self.assertIn("asks for more than a cap or limit allows", page)
+        self.assertEqual((self.project / "report.html").stat().st_mode & 0o777, 0o666 & ~self.umask())
+        found = self.simulate(self.history(), "--against", "other.yaml", "--json").json()
+        by_lab = {lab["name"]: lab for lab in found["difference"]}
+        self.assertIsNone(by_lab["nlp"]["wait_mean_s"])
+        self.assertEqual(sorted(by_lab), ["nlp", "speech", "vision"])
+
+    @staticmethod
+    def umask():
+        mask = os.umask(0)
+        os.umask(mask)
+        return mask
 
     def test_the_page_needs_no_other_host(self):
         self.simulate(self.history(), "--html", "report.html")

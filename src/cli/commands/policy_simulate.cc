@@ -43,9 +43,9 @@ std::string Seconds(double seconds) {
   return seconds < 0.5 ? "0" : FormatDuration(static_cast<int64_t>(std::llround(seconds)));
 }
 
-std::vector<std::string> Cells(const GroupReport& group) {
+std::vector<std::string> Cells(const GroupReport& group, bool is_lab = false) {
   return {group.name,
-          group.gpu_cap > 0 ? std::to_string(group.gpu_cap) : "",
+          is_lab ? std::to_string(group.gpu_cap) : "",
           std::to_string(group.jobs),
           Seconds(group.wait_mean_s),
           Seconds(group.wait_p50_s),
@@ -71,35 +71,8 @@ Table GroupTable(const char* title) {
                 {"LOST-H", true}});
 }
 
-void PrintDifference(Output& out, const Simulation& now, const Simulation& before) {
-  out.Line("");
-  out.Line(StrCat("against '", before.policy, "', by lab:"));
-  Table table({{"LAB"},
-               {"WAIT", true},
-               {"BEFORE", true},
-               {"CHANGE", true},
-               {"SLOWDOWN", true},
-               {"BEFORE", true},
-               {"LOST-H", true},
-               {"BEFORE", true}});
-  for (const GroupReport& lab : now.report.labs) {
-    const auto found = std::find_if(before.report.labs.begin(), before.report.labs.end(),
-                                    [&](const GroupReport& other) { return other.name == lab.name; });
-    if (found == before.report.labs.end()) continue;
-    const double change = lab.wait_mean_s - found->wait_mean_s;
-    table.AddRow({lab.name, Seconds(lab.wait_mean_s), Seconds(found->wait_mean_s),
-                  StrCat(change > 0.5    ? "+"
-                         : change < -0.5 ? "-"
-                                         : "",
-                         Seconds(std::fabs(change))),
-                  Fixed(lab.slowdown_mean, 1), Fixed(found->slowdown_mean, 1), Fixed(lab.lost_gpu_hours, 1),
-                  Fixed(found->lost_gpu_hours, 1)});
-  }
-  out.Print(table);
-}
-
-void Print(Output& out, const Simulation& simulation, const Simulation* against) {
-  const pooled::ReplayReport& report = simulation.report;
+// What cannot be used, and what all of it comes to.
+void PrintSum(Output& out, const pooled::ReplayReport& report) {
   for (const std::string& note : report.notes) out.Line(note);
   if (report.never_started > 0)
     out.Line(StrCat(CountOf(report.never_started, "job"), " never came to an end"));
@@ -107,9 +80,58 @@ void Print(Output& out, const Simulation& simulation, const Simulation* against)
                   Seconds(static_cast<double>(report.span_s)), "; in use ",
                   Fixed(report.use_while_waited * 100, 1), "% while jobs came; fairness of labs ",
                   Fixed(report.lab_fairness, 2), ", of users ", Fixed(report.user_fairness, 2)));
+}
+
+// "-" where there is nothing to compare: no job of the lab ran.
+void AddDifference(const std::string& name, const GroupReport& lab, const GroupReport& before, Table* table) {
+  const auto of = [](const GroupReport& group, std::string text) {
+    return group.jobs > 0 ? std::move(text) : std::string("-");
+  };
+  const bool both = lab.jobs > 0 && before.jobs > 0;
+  const double change = both ? lab.wait_mean_s - before.wait_mean_s : 0;
+  const std::string_view sign = change > 0.5 ? "+" : change < -0.5 ? "-" : "";
+  table->AddRow({name, std::to_string(lab.jobs), std::to_string(before.jobs),
+                 of(lab, Seconds(lab.wait_mean_s)), of(before, Seconds(before.wait_mean_s)),
+                 both ? StrCat(sign, Seconds(std::fabs(change))) : "-", of(lab, Fixed(lab.slowdown_mean, 1)),
+                 of(before, Fixed(before.slowdown_mean, 1)), std::to_string(lab.preemptions),
+                 std::to_string(before.preemptions), Fixed(lab.lost_gpu_hours, 1),
+                 Fixed(before.lost_gpu_hours, 1)});
+}
+
+void PrintDifference(Output& out, const Simulation& now, const Simulation& before) {
+  out.Line("");
+  out.Line(StrCat("against '", before.policy, "':"));
+  PrintSum(out, before.report);
+  Table table({{"LAB"},
+               {"JOBS", true},
+               {"BEFORE", true},
+               {"WAIT", true},
+               {"BEFORE", true},
+               {"CHANGE", true},
+               {"SLOWDOWN", true},
+               {"BEFORE", true},
+               {"PREEMPTED", true},
+               {"BEFORE", true},
+               {"LOST-H", true},
+               {"BEFORE", true}});
+  AddDifference("all", now.report.all, before.report.all, &table);
+  for (const LabPair& lab : LabPairs(now, before)) AddDifference(lab.name, lab.now, lab.before, &table);
+  out.Print(table);
+}
+
+// As the shell's redirection would make it: a report is there to be shown.
+void OpenToReaders(const std::string& path) {
+  const mode_t mask = umask(0);
+  umask(mask);
+  (void)chmod(path.c_str(), 0666 & ~mask);
+}
+
+void Print(Output& out, const Simulation& simulation, const Simulation* against) {
+  const pooled::ReplayReport& report = simulation.report;
+  PrintSum(out, report);
   Table labs = GroupTable("LAB");
   labs.AddRow(Cells(report.all));
-  for (const GroupReport& lab : report.labs) labs.AddRow(Cells(lab));
+  for (const GroupReport& lab : report.labs) labs.AddRow(Cells(lab, true));
   out.Print(labs);
   if (report.users.size() > 1) {
     out.Line("");
@@ -171,6 +193,7 @@ Result<int> Run(World& world, const Args& args) {
       return Fail(ErrorCode::kConflict, StrCat("--html ", Quoted(path, 300), " is there and is no file"),
                   "name a file, such as report.html");
     OC_TRY_VOID(files.WriteAtomic(path, SimulationToHtml(simulation, other), false));
+    OpenToReaders(path);
     world.out().Note(StrCat("written: ", path));
   }
   if (world.out().json()) {

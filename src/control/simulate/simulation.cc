@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/simulate/simulation.h"
 
+#include <algorithm>
+
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "control/policy_file.h"
@@ -65,6 +67,17 @@ Result<double> ParseScale(std::string_view text) {
   return *number;
 }
 
+std::vector<LabPair> LabPairs(const Simulation& now, const Simulation& before) {
+  std::vector<LabPair> pairs;
+  for (const GroupReport& lab : now.report.labs) pairs.push_back({lab.name, lab, {}});
+  for (const GroupReport& lab : before.report.labs) {
+    auto pair = std::ranges::find(pairs, lab.name, &LabPair::name);
+    if (pair == pairs.end()) pair = pairs.insert(pair, {lab.name, {}, {}});
+    pair->before = lab;
+  }
+  return pairs;
+}
+
 std::string SimulationToJson(const Simulation& simulation, const Simulation* against) {
   JsonWriter json;
   json.BeginObject();
@@ -74,16 +87,18 @@ std::string SimulationToJson(const Simulation& simulation, const Simulation* aga
     WriteOne(*against, &json);
     json.EndObject();
     json.Key("difference").BeginArray();
-    for (const GroupReport& lab : simulation.report.labs) {
-      for (const GroupReport& before : against->report.labs) {
-        if (before.name != lab.name) continue;
-        json.BeginObject().Field("name", lab.name).Field("wait_mean_s", lab.wait_mean_s - before.wait_mean_s);
-        json.Field("wait_p90_s", lab.wait_p90_s - before.wait_p90_s);
-        json.Field("slowdown_mean", lab.slowdown_mean - before.slowdown_mean);
-        json.Field("preemptions", lab.preemptions - before.preemptions);
-        json.Field("gpu_hours", lab.gpu_hours - before.gpu_hours);
-        json.Field("lost_gpu_hours", lab.lost_gpu_hours - before.lost_gpu_hours).EndObject();
-      }
+    for (const auto& [name, lab, before] : LabPairs(simulation, *against)) {
+      json.BeginObject().Field("name", name).Field("jobs", lab.jobs - before.jobs);
+      const bool both = lab.jobs > 0 && before.jobs > 0;
+      const auto compared = [&](std::string_view key, double now, double then) {
+        both ? json.Field(key, now - then) : json.Key(key).Null();
+      };
+      compared("wait_mean_s", lab.wait_mean_s, before.wait_mean_s);
+      compared("wait_p90_s", lab.wait_p90_s, before.wait_p90_s);
+      compared("slowdown_mean", lab.slowdown_mean, before.slowdown_mean);
+      json.Field("preemptions", lab.preemptions - before.preemptions);
+      json.Field("gpu_hours", lab.gpu_hours - before.gpu_hours);
+      json.Field("lost_gpu_hours", lab.lost_gpu_hours - before.lost_gpu_hours).EndObject();
     }
     json.EndArray();
   }

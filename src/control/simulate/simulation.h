@@ -22,6 +22,13 @@ Result<Simulation> Simulate(const std::string& policy_file, const std::string& t
 // A factor above 0 and up to 1000; 1 where nothing is said.
 Result<double> ParseScale(std::string_view text);
 
+// One lab under two policies; no jobs: no job of it ran, or the policy does not have it.
+struct LabPair {
+  std::string name;
+  pooled::GroupReport now, before;
+};
+std::vector<LabPair> LabPairs(const Simulation& now, const Simulation& before);
+
 // docs/formats/policy-simulate.md; `against` may be null.
 std::string SimulationToJson(const Simulation& simulation, const Simulation* against);
 // One HTML file that needs nothing else.

@@ -154,21 +154,38 @@ std::string GroupTable(const std::vector<GroupReport>& groups, bool labs, size_t
   return out;
 }
 
+// "-" where there is nothing to compare: no job of the lab ran.
+std::string DifferenceRow(const std::string& name, const GroupReport& now, const GroupReport& before) {
+  const bool both = now.jobs > 0 && before.jobs > 0;
+  const double change = both ? now.wait_mean_s - before.wait_mean_s : 0;
+  const std::string_view style = change > 0.5 ? "worse" : change < -0.5 ? "better" : "";
+  const std::string_view sign = change > 0.5 ? "+" : change < -0.5 ? "-" : "";
+  const auto of = [](const GroupReport& one, std::string text) {
+    return one.jobs > 0 ? std::move(text) : std::string("-");
+  };
+  return StrCat("<tr><td>", Html(name), "</td><td>", now.jobs, "</td><td>", before.jobs, "</td><td>",
+                of(now, Time(now.wait_mean_s)), "</td><td>", of(before, Time(before.wait_mean_s)),
+                "</td><td class=\"", style, "\">", both ? StrCat(sign, Time(std::fabs(change))) : "-",
+                "</td><td>", of(now, Number(now.slowdown_mean)), "</td><td>",
+                of(before, Number(before.slowdown_mean)), "</td><td>", now.preemptions, "</td><td>",
+                before.preemptions, "</td><td>", Number(now.lost_gpu_hours), "</td><td>",
+                Number(before.lost_gpu_hours), "</td></tr>\n");
+}
+
+std::string Notes(const Simulation& simulation) {
+  std::string out;
+  for (const std::string& note : simulation.report.notes)
+    out += StrCat("<p class=\"note\">", Html(note), "</p>\n");
+  return out;
+}
+
 std::string Difference(const Simulation& simulation, const Simulation& against) {
-  std::string out =
-      "<h2>Against the other policy, by lab</h2><table><tr><th>lab</th><th>mean "
-      "wait</th><th>before</th><th>difference</th>"
-      "<th>slow-down</th><th>before</th></tr>\n";
-  for (const GroupReport& lab : simulation.report.labs) {
-    const auto before = std::find_if(against.report.labs.begin(), against.report.labs.end(),
-                                     [&](const GroupReport& other) { return other.name == lab.name; });
-    if (before == against.report.labs.end()) continue;
-    const double change = lab.wait_mean_s - before->wait_mean_s;
-    out += StrCat("<tr><td>", Html(lab.name), "</td><td>", Time(lab.wait_mean_s), "</td><td>",
-                  Time(before->wait_mean_s), "</td><td class=\"", change > 0 ? "worse\">+" : "better\">-",
-                  Time(std::fabs(change)), "</td><td>", Number(lab.slowdown_mean), "</td><td>",
-                  Number(before->slowdown_mean), "</td></tr>\n");
-  }
+  std::string out = StrCat("<h2>Against ", Html(against.policy), ", by lab</h2>\n", Notes(against),
+                           "<table><tr><th>lab</th><th>jobs</th><th>before</th><th>mean wait</th>"
+                           "<th>before</th><th>difference</th><th>slow-down</th><th>before</th>"
+                           "<th>preempted</th><th>before</th><th>GPU hours lost</th><th>before</th></tr>\n");
+  for (const LabPair& lab : LabPairs(simulation, against))
+    out += DifferenceRow(lab.name, lab.now, lab.before);
   return out + "</table>";
 }
 
@@ -185,10 +202,10 @@ std::string SimulationToHtml(const Simulation& simulation, const Simulation* aga
                 Number(report.utilisation * 100),
                 " % until the last one ended. Fairness (Jain's index of slow-downs): labs ",
                 Number(report.lab_fairness, 2), ", users ", Number(report.user_fairness, 2), ".</p>\n");
-  for (const std::string& note : report.notes) out += StrCat("<p class=\"note\">", Html(note), "</p>\n");
+  out += Notes(simulation);
   if (against != nullptr) out += Difference(simulation, *against);
   out += "<h2>Labs</h2>" + GroupTable(report.labs, true, 1000);
-  out += "<h2>Started after</h2>" + WaitPlot(simulation, against);
+  out += "<h2>Waits: the part of jobs that had started after so long</h2>" + WaitPlot(simulation, against);
   if (against != nullptr)
     out += StrCat("<p class=\"note\">solid: ", Html(simulation.policy), ", dashed: ", Html(against->policy),
                   "</p>");
