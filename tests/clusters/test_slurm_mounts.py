@@ -50,6 +50,26 @@ class Mounts(SlurmJobsRig):
         self.ended(job, 2 * DEADLINE)
         self.until(lambda: (self.far / "a").exists() and self.left() == [], "the outputs to be saved", 2 * DEADLINE)
 
+    def test_outputs_of_tasks_and_of_a_job_that_fails_are_saved(self):
+        job = self.submit("--array", "0-2", "--mount", f"out={self.far},mode=copy", *shell("cat out/x; echo $OVERCAP_TASK_ID > out/task-$OVERCAP_TASK_ID"))
+        self.ok("wait", job)
+        self.assertEqual([(self.far / f"task-{k}").read_text() for k in range(3)], ["0\n", "1\n", "2\n"])
+        job = self.submit("--mount", f"out={self.far},mode=copy", *shell("echo 1 > out/of-failed; exit 3"))
+        self.overcap("wait", job)
+        self.assertEqual(self.ended(job, 2 * DEADLINE)["exit_status"], 3)
+        self.assertEqual((self.far / "of-failed").read_text(), "1\n")
+        self.assertEqual(self.left(), [])
+
+    def test_a_requeued_job_finds_what_it_wrote(self):
+        script = 'if [ -e out/checkpoint ]; then cat out/checkpoint; exit 0; fi; echo 7 > out/checkpoint; touch "$FACTS/there"; sleep 300'
+        job = self.submit("--requeue", "--mount", f"out={self.far},mode=copy", *shell(script))
+        self.until(lambda: (self.facts / "there").exists(), "the job to write", 2 * DEADLINE)
+        self.slurm.must(["scontrol", "requeue", str(self.slurm_id(job))])
+        self.until(lambda: (self.far / "checkpoint").exists(), "the first attempt's outputs to be saved", 2 * DEADLINE)
+        self.assertEqual(self.overcap("wait", job, deadline=6 * DEADLINE).status, 0, self.job(job))
+        self.assertEqual(self.ok("logs", job).out.splitlines()[-1], "7")
+        self.until(lambda: self.left() == [], "the copies to be gone")
+
     @unittest.skipUnless(os.path.exists("/dev/fuse") and shutil.which("sshfs") and os.path.exists(SFTP_SERVER) and os.geteuid() == 0,
                          "NOT TESTED: FUSE mounts on nodes need root, /dev/fuse, sshfs and sftp-server")
     def test_a_mount_on_the_node_goes_with_the_job_also_when_slurm_kills_all_of_it(self):
