@@ -101,7 +101,7 @@ TEST(Encryption, CostsPastTheLimitsAreRefusedAtOnce) {
 }
 
 TEST(PackSeal, GivesBackWhatWasSealed) {
-  rc::check([](const std::string& plain, uint64_t block, const std::string& before) {
+  EXPECT_TRUE(rc::check([](const std::string& plain, uint64_t block, const std::string& before) {
     const PackSeal seal(kMaster, Counting(7), "head");
     std::string sealed = before;
     RC_ASSERT(seal.Seal(block, plain, &sealed).has_value());
@@ -109,7 +109,7 @@ TEST(PackSeal, GivesBackWhatWasSealed) {
     sealed.erase(0, before.size());
     RC_ASSERT(sealed.size() == plain.size() + PackSeal::kOverhead);
     RC_ASSERT(seal.Open(block, sealed).value() == plain);
-  });
+  }));
 }
 
 TEST(PackSeal, AnyChangeIsFound) {

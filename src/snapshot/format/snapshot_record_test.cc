@@ -85,19 +85,19 @@ TEST(SnapshotKey, HasTheFormOfTheFormat) {
 }
 
 TEST(SnapshotKey, ComesBackAsItWas) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const int64_t time_us = *rc::gen::inRange<int64_t>(0, 253'402'300'799'999'999);
     const SnapshotKey key{"w", time_us, Sha256Of(std::to_string(time_us))};
     const std::optional<SnapshotKey> back = ParseSnapshotKey(key.Text());
     RC_ASSERT(back && back->time_us == time_us && back->id == key.id && back->workspace == "w");
-  });
+  }));
 }
 
 TEST(SnapshotKey, TimesSortAsTheyPass) {
-  rc::check([](int64_t a, int64_t b) {
+  EXPECT_TRUE(rc::check([](int64_t a, int64_t b) {
     const auto bounded = [](int64_t t) { return (t & INT64_MAX) % 253'402'300'799'999'999; };
     RC_ASSERT((bounded(a) < bounded(b)) == (KeyTimeText(bounded(a)) < KeyTimeText(bounded(b))));
-  });
+  }));
   EXPECT_EQ(KeyTimeText(-5), "19700101T000000.000000Z");
   EXPECT_EQ(KeyTimeText(INT64_MAX), "99991231T235959.999999Z");
 }

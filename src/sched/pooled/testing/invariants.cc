@@ -117,7 +117,39 @@ std::string Invariants::Nodes(const PooledScheduler& scheduler) const {
   return "";
 }
 
+// What a lab has in partitions that count, of all types or of one, by the rules alone.
+std::string CapsByRule(const PooledScheduler& scheduler) {
+  const Rules& rules = scheduler.rules();
+  const auto types = static_cast<size_t>(scheduler.nodes().types()) + 1;
+  std::vector<std::vector<int64_t>> gpus(rules.labs.size(), std::vector<int64_t>(types, 0));
+  std::vector<int64_t> cpus(rules.labs.size(), 0);
+  for (const Job& job : scheduler.jobs()) {
+    if (!Runs(job) || !rules.partitions[static_cast<size_t>(job.partition)].counts) continue;
+    const auto lab = static_cast<size_t>(job.lab);
+    for (const GpuShare& share : job.shares) {
+      gpus[lab][static_cast<size_t>(scheduler.nodes()[share.node].type)] += __builtin_popcountll(share.gpus);
+      cpus[lab] += job.told.need.cpus;
+    }
+  }
+  for (size_t lab = 0; lab < rules.labs.size(); ++lab) {
+    const LabRule& rule = rules.labs[lab];
+    int64_t all = 0;
+    for (size_t type = 0; type < types; ++type) {
+      all += gpus[lab][type];
+      if (type < rule.type_caps.size() && gpus[lab][type] > rule.type_caps[type])
+        return StrCat("lab ", rule.name, " has ", gpus[lab][type], " GPUs of type ", type, ", its cap is ",
+                      rule.type_caps[type]);
+    }
+    if (all > rule.gpu_cap)
+      return StrCat("lab ", rule.name, " has ", all, " GPUs, its cap is ", rule.gpu_cap);
+    if (cpus[lab] > rule.cpu_cap)
+      return StrCat("lab ", rule.name, " has ", cpus[lab], " CPUs, its cap is ", rule.cpu_cap);
+  }
+  return "";
+}
+
 std::string Invariants::Caps(const PooledScheduler& scheduler) const {
+  if (std::string wrong = CapsByRule(scheduler); !wrong.empty()) return wrong;
   std::set<uint32_t> seen;
   for (const Job& job : scheduler.jobs()) {
     if (!Runs(job)) continue;
