@@ -57,6 +57,7 @@ constexpr const Command* kCommands[] = {
     &kStoreUrl,
     &kStoreDu,
     &kStoreCheck,
+    &kStoreLock,
     &kUsage,
     &kNodes,
     &kWhy,

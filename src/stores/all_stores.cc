@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/all_stores.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "stores/azblob/azure_store.h"
 #include "stores/file/file_store.h"
@@ -10,6 +12,8 @@
 
 namespace overcap {
 namespace {
+
+constexpr int64_t kLeastGreetingUs = 15'000'000;  // of ssh: keys are exchanged, and people log in
 
 template <typename Made>
 Result<std::unique_ptr<Store>> AsStore(Result<std::unique_ptr<Made>> made) {
@@ -38,14 +42,25 @@ Result<std::unique_ptr<Store>> OpenSsh(const StoreLocation& location, const Stor
   target.program = access.ssh_program;
   target.env = access.ssh_env;
   target.location = location.Text();
+  if (options.patience_us > 0) {
+    target.answer_us = options.patience_us;
+    target.greeting_us = std::max(options.patience_us, kLeastGreetingUs);
+  }
   return AsStore(SftpStore::Open(std::move(target), location.path,
                                  {options.create, options.keys, options.private_files, options.durable}));
 }
 
+void BePatient(int64_t patience_us, ServiceTuning* tuning) {
+  if (patience_us == 0) return;
+  tuning->retry.deadline_us = tuning->unreached_deadline_us = patience_us;
+  tuning->deadlines = {patience_us, patience_us, patience_us};
+}
+
 Result<std::unique_ptr<S3Store>> OpenS3(const StoreLocation& location, const StoreAccess& access,
-                                        KeyRule keys) {
+                                        KeyRule keys, int64_t patience_us = 0) {
   S3StoreOptions options;
   options.keys = keys;
+  BePatient(patience_us, &options.tuning);
   S3Access s3;
   s3.endpoint = access.s3.endpoint;
   if (!access.s3.region.empty()) s3.region = access.s3.region;
@@ -58,9 +73,10 @@ Result<std::unique_ptr<S3Store>> OpenS3(const StoreLocation& location, const Sto
 }
 
 Result<std::unique_ptr<AzureStore>> OpenAzure(const StoreLocation& location, const StoreAccess& access,
-                                              KeyRule keys) {
+                                              KeyRule keys, int64_t patience_us = 0) {
   AzureStoreOptions options;
   options.keys = keys;
+  BePatient(patience_us, &options.tuning);
   AzureAccess azure;
   azure.account = location.account;
   azure.container = location.bucket;
@@ -81,9 +97,9 @@ Result<std::unique_ptr<Store>> OpenStore(const StoreLocation& location, const St
     case StoreKind::kMemory:
       return AsStore(MemStore::Named(location.path, options.create, options.keys));
     case StoreKind::kS3:
-      return AsStore(OpenS3(location, access, options.keys));
+      return AsStore(OpenS3(location, access, options.keys, options.patience_us));
     case StoreKind::kAzure:
-      return AsStore(OpenAzure(location, access, options.keys));
+      return AsStore(OpenAzure(location, access, options.keys, options.patience_us));
     case StoreKind::kSsh:
       return OpenSsh(location, access, options);
   }

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "stores/gather_upload.h"
+#include "stores/numbered_lock.h"
 
 namespace overcap {
 namespace {
@@ -88,6 +89,14 @@ Result<void> ValidPart(std::string_view key, int64_t size, int64_t part_size, in
 Result<void> Store::SetModified(const std::string& key, int64_t) {
   return Fail(ErrorCode::kUsage,
               StrCat("the time of ", Quoted(key, 200), " in ", Quoted(Location(), 500), " cannot be set"));
+}
+
+Result<void> Store::CreateStrictly(const std::string& key, std::string_view bytes) {
+  return Put(key, bytes, PutMode::kCreate);
+}
+
+Result<std::unique_ptr<LockPlace>> Store::LockAt(const std::string& name) {
+  return std::unique_ptr<LockPlace>(std::make_unique<NumberedLock>(*this, name));
 }
 
 Result<std::unique_ptr<StoreUpload>> Store::StartUpload(const std::string& key, int64_t size, PutMode mode) {

@@ -30,6 +30,8 @@ class Terminal:
         self.resize(24, 80)
 
         def lead():
+            for number in (signal.SIGINT, signal.SIGQUIT):  # which scripts in the background have ignored
+                signal.signal(number, signal.SIG_DFL)
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         self.process = subprocess.Popen(argv, env={**env, "PS1": "ready> ", "TERM": "xterm", "HISTFILE": ""}, stdin=slave,

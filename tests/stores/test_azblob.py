@@ -38,6 +38,9 @@ class OnAzurite(unittest.TestCase):
     def test_the_suite_of_all_stores_holds(self):
         self.run_suite("Azure/StoreConformance.*")
 
+    def test_locks_hold(self):
+        self.run_suite("Azure/LockConformance.*")
+
     def test_what_is_its_own_holds(self):
         self.run_suite("Azure/RealAzure.*-*BadWay*")
 

@@ -68,7 +68,7 @@ class OneHost(OnNfs):
     def test_the_suite_of_all_stores_holds(self):
         if not SUITE.exists():
             raise unittest.SkipTest(f"NOT TESTED: {SUITE} is not built")
-        tests = "File/StoreConformance.*:FileStore*.*:All/PutCrash.*:PartialUpload*.*"
+        tests = "File/StoreConformance.*:File/LockConformance.*:FileStore*.*:All/PutCrash.*:PartialUpload*.*"
         done = self.run_on("a", [SUITE, f"--gtest_filter={tests}", "--gtest_brief=1"], deadline=200,
                            env={"OVERCAP_TEST_QUICK_FOLDER": self.nfs.folder, "TMPDIR": self.nfs.folder})
         self.assertRegex(done.out, r"PASSED  \] [1-9]\d* tests?")

@@ -41,7 +41,7 @@ class Conformance:
         self.run_suite("S3/StoreConformance.*")
 
     def test_what_is_its_own_holds(self):
-        self.run_suite("S3/RealS3.*-*BadWay*")
+        self.run_suite("S3/RealS3.*-*BadWay*:*RefusesLocks*")
 
     def test_a_bad_way_loses_nothing_and_leaves_no_parts(self):
         with FaultProxy(self.server.port, seed=8) as proxy:
@@ -57,9 +57,15 @@ class Conformance:
 class OnCeph(Conformance, unittest.TestCase):
     Server = Ceph
 
+    def test_locks_hold(self):
+        self.run_suite("S3/LockConformance.*")
+
 
 class OnSwift(Conformance, unittest.TestCase):
     Server = Swift
+
+    def test_locks_are_refused(self):
+        self.run_suite("S3/RealS3.RefusesLocks*", {"OVERCAP_TEST_S3_NO_CONDITIONS": "1"})
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class OverSsh(CopiesHold, StoreRig):
             raise unittest.SkipTest(f"NOT TESTED: {suite} is not built")
         env = {**self.env, "OVERCAP_TEST_SSH": self.hosts.ssh_program, "OVERCAP_TEST_SSH_HOST": self.host}
         # On separate hosts /dev/shm is not shared: the suite's folder is then made on the far side only.
-        done = subprocess.run([str(suite), "--gtest_filter=Sftp/StoreConformance.*", "--gtest_brief=1"], env=env,
+        done = subprocess.run([str(suite), "--gtest_filter=Sftp/StoreConformance.*:Sftp/LockConformance.*", "--gtest_brief=1"], env=env,
                               capture_output=True, text=True, timeout=240, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
         self.assertRegex(done.stdout, r"PASSED  \] [1-9]\d* tests")

@@ -91,7 +91,7 @@ Result<int> RunElasticLaunch(ElasticOptions options, const LaunchWorld& world, L
   const std::string id = MakeLaunchId(world.clock.WallUs(), static_cast<uint32_t>(world.random.Next()));
   const std::string agent = StrCat(id, "-", world.random.Next() % 1'000'000);
   if (options.place.id.empty()) options.place.id = agent;
-  OC_TRY(guard, RightGuard::Make());
+  OC_TRY(guard, RightGuard::Make(world.clock));
   const auto leave_alone = InheritedChildren();  // the guard among them
   SupervisorTimes times;
   times.grace = options.grace_us;

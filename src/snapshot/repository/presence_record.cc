@@ -5,23 +5,16 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "stores/hashed_line.h"
 
 namespace overcap {
 namespace {
 
 using Json = nlohmann::json;
 
-// A line of JSON and a line with its hash: a damaged object is never believed.
-std::string WithHash(std::string json) {
-  const std::string hash = Sha256Of(json).Hex();
-  return StrCat(json, '\n', hash, '\n');
-}
-
 Result<Json> Checked(std::string_view bytes, std::string_view key) {
-  const size_t end = bytes.find('\n');
-  if (end != std::string_view::npos &&
-      bytes.substr(end + 1) == StrCat(Sha256Of(bytes.substr(0, end)).Hex(), '\n')) {
-    Json json = Json::parse(bytes.substr(0, end), nullptr, false);
+  if (const auto line = CheckedLine(bytes)) {
+    Json json = Json::parse(*line, nullptr, false);
     if (json.is_object()) return json;
   }
   return Fail(ErrorCode::kCorrupt, StrCat("object ", Quoted(key, 120), " is damaged"));
@@ -62,7 +55,7 @@ std::string EncodeWriterRecord(const WriterRecord& record) {
       .Field("prune", record.prune)
       .Field("knows", record.knows)
       .EndObject();
-  return WithHash(json.Take());
+  return WithHashLine(json.Take());
 }
 
 std::string EncodeCondemnedRecord(const CondemnedRecord& record) {
@@ -70,7 +63,7 @@ std::string EncodeCondemnedRecord(const CondemnedRecord& record) {
   json.BeginObject().Field("began_us", record.began_us).Key("packs").BeginArray();
   for (const Digest& id : record.packs) json.String(id.Hex());
   json.EndArray().EndObject();
-  return WithHash(json.Take());
+  return WithHashLine(json.Take());
 }
 
 Result<WriterRecord> DecodeWriterRecord(std::string_view bytes, std::string_view key) {

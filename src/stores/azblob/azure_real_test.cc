@@ -14,6 +14,7 @@
 #include "stores/azblob/testing/azure_server.h"
 #include "stores/object_requests.h"
 #include "stores/testing/fault_run.h"
+#include "stores/testing/lock_conformance.h"
 #include "stores/testing/store_conformance.h"
 #include "sys/random.h"
 
@@ -40,11 +41,12 @@ std::vector<StoreMaker> Makers() {
       const std::string root = StrCat("az://", server.access.account, "/", server.access.container, "/");
       return OpenAt(server, same.Location().substr(root.size()));
     };
-    makers.push_back({"azblob", make, again});
+    makers.push_back({"azblob", make, again, kShortestLeaseUs});
   }
   return makers;
 }
 INSTANTIATE_TEST_SUITE_P(Azure, StoreConformance, testing::ValuesIn(Makers()), StoreName);
+INSTANTIATE_TEST_SUITE_P(Azure, LockConformance, testing::ValuesIn(Makers()), StoreName);
 
 class RealAzure : public testing::TestWithParam<AzureTestServer> {
  protected:

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "stores/testing/lock_conformance.h"
 #include "stores/testing/quick_folder.h"
 #include "stores/testing/store_conformance.h"
 #include "sys/posix_files.h"
@@ -36,6 +37,8 @@ std::shared_ptr<Store> FileAgain(Store& same) {
 
 INSTANTIATE_TEST_SUITE_P(File, StoreConformance, testing::Values(StoreMaker{"file", MakeFile, FileAgain}),
                          StoreName);
+INSTANTIATE_TEST_SUITE_P(File, LockConformance,
+                         testing::Values(StoreMaker{"file", MakeFile, FileAgain, 1'000'000}), StoreName);
 
 mode_t ModeOf(const std::string& path) {
   struct stat info {};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "stores/testing/lock_conformance.h"
 #include "stores/testing/store_conformance.h"
 
 namespace overcap {
@@ -20,6 +21,8 @@ std::shared_ptr<Store> MemAgain(Store& same) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Mem, StoreConformance, testing::Values(StoreMaker{"mem", MakeMem, MemAgain}),
+                         StoreName);
+INSTANTIATE_TEST_SUITE_P(Mem, LockConformance, testing::Values(StoreMaker{"mem", MakeMem, MemAgain, 600'000}),
                          StoreName);
 
 TEST(MemStore, ListsPageByPage) {

@@ -14,6 +14,7 @@
 #include "stores/s3/s3_upload.h"
 #include "stores/s3/testing/s3_server.h"
 #include "stores/testing/fault_run.h"
+#include "stores/testing/lock_conformance.h"
 #include "stores/testing/store_conformance.h"
 #include "sys/random.h"
 
@@ -39,11 +40,12 @@ std::vector<StoreMaker> Makers() {
     const auto again = [server](Store& same) {
       return OpenAt(server, same.Location().substr(StrCat("s3://", server.bucket, "/").size()));
     };
-    makers.push_back({"s3", make, again});
+    makers.push_back({"s3", make, again, 4'000'000});
   }
   return makers;
 }
 INSTANTIATE_TEST_SUITE_P(S3, StoreConformance, testing::ValuesIn(Makers()), StoreName);
+INSTANTIATE_TEST_SUITE_P(S3, LockConformance, testing::ValuesIn(Makers()), StoreName);
 
 class RealS3 : public testing::TestWithParam<S3TestServer> {
  protected:
@@ -305,6 +307,18 @@ TEST_P(RealS3, MakesABucketOnce) {
     ASSERT_TRUE(made) << made.error().message;
   }
   EXPECT_TRUE(store->Put("x", "y"));
+}
+
+// Of services without conditional puts.
+TEST_P(RealS3, RefusesLocksWhereTwoCouldHaveThem) {
+  if (getenv("OVERCAP_TEST_S3_NO_CONDITIONS") == nullptr) GTEST_SKIP() << "NOT TESTED: it has conditions";
+  const auto lock = StoreLock::Acquire(store_, "lock", {});
+  ASSERT_FALSE(lock);
+  EXPECT_EQ(lock.error().code, ErrorCode::kUsage);
+  EXPECT_NE(lock.error().message.find("cannot keep locks: its service has no conditional put"),
+            std::string::npos)
+      << lock.error().message;
+  EXPECT_TRUE(store_->List("", "")->objects.empty());
 }
 
 // Through the proxy of tests/rigs/fault_proxy.py, where there is one.

@@ -48,6 +48,16 @@ Result<void> S3Store::Put(const std::string& key, std::span<const std::string_vi
   return CreateByClaim(bucket_, whole, [&] { return PutWhole(whole, pieces, PutMode::kReplace); });
 }
 
+Result<void> S3Store::CreateStrictly(const std::string& key, std::string_view bytes) {
+  OC_TRY(whole, WholeKey(key));
+  auto put = PutWhole(whole, std::span(&bytes, 1), PutMode::kCreate);
+  if (put || !no_conditions_) return put;
+  return Fail(ErrorCode::kUsage,
+              StrCat("store ", Quoted(Location(), 300),
+                     " cannot keep locks: its service has no conditional put ('If-None-Match')"),
+              "use another store for the lock: a folder, ssh://, az://, or S3 of AWS, Ceph or MinIO");
+}
+
 // The hash that is signed, and that the service therefore compares, is also kept with the object: who reads
 // it whole can compare once more.
 Result<void> S3Store::PutWhole(const std::string& whole, std::span<const std::string_view> pieces,

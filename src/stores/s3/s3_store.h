@@ -27,6 +27,8 @@ class S3Store : public Store {
   using Store::Put;
   // kCreate: If-None-Match; where the service does not have it, by claims (docs/adr/0009-create-by-claim.md).
   Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override;
+  // Never by claims.
+  Result<void> CreateStrictly(const std::string& key, std::string_view bytes) override;
   Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                          std::string* out) const override;
   Result<StoredObjectInfo> Stat(const std::string& key) const override;

@@ -19,8 +19,6 @@
 namespace overcap {
 namespace {
 
-constexpr int64_t kGreetingUs = 60'000'000;
-constexpr int64_t kAnswerUs = 120'000'000;  // a disk that is busy may take its time
 constexpr size_t kMostSaid = 4096;
 constexpr size_t kPipeBytes = 1 << 20;
 
@@ -149,7 +147,7 @@ SftpLink::~SftpLink() {
 Result<void> SftpLink::Greet() {
   OC_TRY_VOID(Write(SftpInit(), {}, {}));
   const PosixClock clock;
-  const int64_t end = clock.MonotonicUs() + kGreetingUs;
+  const int64_t end = clock.MonotonicUs() + target_.greeting_us;
   std::string bytes;
   SftpFrame frame;
   while (true) {
@@ -259,7 +257,7 @@ Result<void> SftpLink::Write(std::string_view head, std::string_view body, std::
                     {const_cast<char*>(data.data()), data.size()}};
   size_t left = head.size() + body.size() + data.size();
   const PosixClock clock;
-  int64_t end = clock.MonotonicUs() + kAnswerUs;
+  int64_t end = clock.MonotonicUs() + target_.answer_us;
   const std::lock_guard lock(write_mutex_);
   while (left > 0 && !dead_) {
     msghdr message{};
@@ -286,7 +284,7 @@ Result<void> SftpLink::Write(std::string_view head, std::string_view body, std::
       if (clock.MonotonicUs() > end) Die("it takes nothing any more");
       continue;
     }
-    end = clock.MonotonicUs() + kAnswerUs;
+    end = clock.MonotonicUs() + target_.answer_us;
     left -= static_cast<size_t>(n);
     auto gone = static_cast<size_t>(n);
     for (iovec& part : parts) {
@@ -317,7 +315,7 @@ Result<SftpReply> SftpLink::Wait(uint32_t id) {
   std::unique_lock lock(mutex_);
   const std::shared_ptr<Slot> slot = slots_[id];
   if (slot == nullptr) return Fail(ErrorCode::kInternal, "nobody asked for that answer");
-  const bool in_time = slot->answered.wait_for(lock, std::chrono::microseconds(kAnswerUs),
+  const bool in_time = slot->answered.wait_for(lock, std::chrono::microseconds(target_.answer_us),
                                                [&] { return slot->done || dead_.load(); });
   slots_.erase(id);
   if (slot->done) return std::move(slot->reply);

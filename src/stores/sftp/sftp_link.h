@@ -24,6 +24,8 @@ struct SftpTarget {
   std::string program = "ssh";
   std::vector<std::string> env;  // of ssh
   std::string location;          // for messages
+  int64_t greeting_us = 60'000'000;
+  int64_t answer_us = 120'000'000;  // a disk that is busy may take its time
 };
 
 // The words that start ssh. Pure.

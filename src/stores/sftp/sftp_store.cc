@@ -131,46 +131,59 @@ SftpFailure SftpStore::OpenInFolder(SftpSession& session, const std::string& pat
 
 // Hard links and plain renames both refuse what is there.
 SftpFailure SftpStore::CreateOnly(SftpSession& session, const std::string& temporary, const std::string& path,
-                                  bool* there) const {
+                                  bool by_link, bool* there) const {
   SftpFailure failure = session.Link(temporary, path);
   if (failure.ok()) return session.Remove(temporary);
   SftpAttributes attributes;
   *there = !failure.link && session.Stat(path, false, &attributes).ok();
-  if (*there || failure.link) return failure;
+  if (*there || failure.link || by_link) return failure;
   failure = session.Rename(temporary, path);  // a file system without hard links
   *there = !failure.ok() && !failure.link && session.Stat(path, false, &attributes).ok();
   return failure;
 }
 
 Result<void> SftpStore::Place(SftpSession& session, const std::string& temporary, const std::string& handle,
-                              const std::string& key, PutMode mode) const {
+                              const std::string& key, PutMode mode, bool by_link) const {
   SftpFailure failure = options_.durable ? session.Sync(handle) : SftpFailure{};
   if (SftpFailure closed = session.CloseAndWait(handle); failure.ok()) failure = std::move(closed);
   bool there = false;
   if (failure.ok())
-    failure = mode == PutMode::kCreate ? CreateOnly(session, temporary, PathOf(key), &there)
+    failure = mode == PutMode::kCreate ? CreateOnly(session, temporary, PathOf(key), by_link, &there)
                                        : session.Replace(temporary, PathOf(key));
   if (failure.ok()) return {};
   if (!failure.link) (void)session.Remove(temporary);
   if (there)
     return Fail(ErrorCode::kConflict, StrCat("there is a ", Quoted(key, 200), " in store ",
                                              Quoted(target_.location, 300), " already"));
+  // The temporary could be written there: it is the link that is not permitted.
+  if (by_link && (failure.Is(SftpCode::kUnsupported) || failure.Is(SftpCode::kPermissionDenied)))
+    return Fail(ErrorCode::kUsage,
+                StrCat("store ", Quoted(target_.location, 300), " cannot keep locks: it has no hard links"),
+                "use another store for the lock: a folder, az://, or S3 of AWS, Ceph or MinIO");
   return Fail(Because(failure, "write", key));
 }
 
 Result<void> SftpStore::Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) {
+  // Small pieces travel together.
+  std::string together;
+  if (pieces.size() > 1)
+    for (const std::string_view piece : pieces) together += piece;
+  return PutBytes(key, pieces.empty() ? "" : pieces.size() == 1 ? pieces[0] : together, mode, false);
+}
+
+Result<void> SftpStore::CreateStrictly(const std::string& key, std::string_view bytes) {
+  return PutBytes(key, bytes, PutMode::kCreate, true);
+}
+
+Result<void> SftpStore::PutBytes(const std::string& key, std::string_view bytes, PutMode mode,
+                                 bool by_link) const {
   OC_TRY_VOID(ValidKey(key, options_.keys));
   OC_TRY(session, Session());
   std::string temporary, handle;
   SftpFailure failure = OpenTemporary(*session, key, &temporary, &handle);
   if (!failure.ok()) return Fail(Because(failure, "write", key));
-  // Small pieces travel together.
-  std::string together;
-  if (pieces.size() > 1)
-    for (const std::string_view piece : pieces) together += piece;
-  const std::string_view bytes = pieces.empty() ? "" : pieces.size() == 1 ? pieces[0] : together;
   failure = session->Write(handle, 0, bytes);
-  if (failure.ok()) return Place(*session, temporary, handle, key, mode);
+  if (failure.ok()) return Place(*session, temporary, handle, key, mode, by_link);
   session->Close(handle);
   if (!failure.link) (void)session->Remove(temporary);
   return Fail(Because(failure, "write", key));

@@ -27,6 +27,8 @@ class SftpStore : public Store {
                                                  const SftpStoreOptions& options);
 
   using Store::Put;
+  // By a hard link only.
+  Result<void> CreateStrictly(const std::string& key, std::string_view bytes) override;
   Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override;
   Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                          std::string* out) const override;
@@ -61,9 +63,11 @@ class SftpStore : public Store {
                            std::string* handle) const;
   // The temporary becomes the object, or is removed.
   Result<void> Place(SftpSession& session, const std::string& temporary, const std::string& handle,
-                     const std::string& key, PutMode mode) const;
+                     const std::string& key, PutMode mode, bool by_link = false) const;
+  // With `by_link` not by a rename, which two can win on some servers.
   SftpFailure CreateOnly(SftpSession& session, const std::string& temporary, const std::string& path,
-                         bool* there) const;
+                         bool by_link, bool* there) const;
+  Result<void> PutBytes(const std::string& key, std::string_view bytes, PutMode mode, bool by_link) const;
 
   const SftpTarget target_;
   const std::string folder_;  // as the server takes it

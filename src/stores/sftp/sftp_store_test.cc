@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "stores/testing/lock_conformance.h"
 #include "stores/testing/quick_folder.h"
 #include "stores/testing/store_conformance.h"
 #include "sys/variables.h"
@@ -88,6 +89,8 @@ std::shared_ptr<Store> MakeSftp(std::string* why) {
 
 INSTANTIATE_TEST_SUITE_P(Sftp, StoreConformance, testing::Values(StoreMaker{"sftp", MakeSftp, SftpAgain}),
                          StoreName);
+INSTANTIATE_TEST_SUITE_P(Sftp, LockConformance,
+                         testing::Values(StoreMaker{"sftp", MakeSftp, SftpAgain, 2'000'000}), StoreName);
 
 class SftpStoreTest : public testing::Test {
  protected:

@@ -21,6 +21,7 @@ struct StoreMaker {
   std::function<std::shared_ptr<Store>(std::string* why)> make;
   // Another store object on the same bytes, as another process would have it.
   std::function<std::shared_ptr<Store>(Store& same)> again;
+  int64_t lease_us = 2'000'000;  // of locks in lock_conformance.h
 };
 inline void PrintTo(const StoreMaker& maker, std::ostream* out) {
   *out << maker.name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/elastic/right_guard.h"
+#include "control/right_guard.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <limits>
@@ -10,14 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sys/clock.h"
-
 namespace overcap {
 namespace {
 
 constexpr int kMostGroups = 4096;
 constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
 constexpr int64_t kAgainUs = 50'000;
+constexpr int64_t kLongestPollUs = 1'000'000;  // polls do not see time for which the machine sleeps
 
 // One order, small enough for a pipe to take whole.
 struct GuardOrder {
@@ -41,9 +41,8 @@ struct Watched {
 };
 
 // Only what may be done after a fork without exec.
-[[noreturn]] void Guard(int pipe_fd) {
+[[noreturn]] void Guard(int pipe_fd, const Clock& clock) {
   static Watched watched;
-  const PosixClock clock;
   for (;;) {
     const int64_t left =
         watched.count == 0 || watched.kill_at_us == kFar ? kFar : watched.kill_at_us - clock.MonotonicUs();
@@ -53,12 +52,13 @@ struct Watched {
       continue;
     }
     pollfd wait{pipe_fd, POLLIN, 0};
-    if (poll(&wait, 1, left == kFar ? -1 : static_cast<int>(left / 1000) + 1) <= 0) continue;
+    if (poll(&wait, 1, left == kFar ? -1 : static_cast<int>(std::min(left, kLongestPollUs) / 1000) + 1) <= 0)
+      continue;
     GuardOrder order{};
     const ssize_t n = read(pipe_fd, &order, sizeof order);
     if (n == sizeof order) {
       watched.Take(order);
-    } else if (n == 0) {  // the agent is gone
+    } else if (n == 0) {  // who made us is gone
       watched.Kill();
       _exit(0);
     }
@@ -67,21 +67,21 @@ struct Watched {
 
 }  // namespace
 
-Result<std::unique_ptr<RightGuard>> RightGuard::Make() {
+Result<std::unique_ptr<RightGuard>> RightGuard::Make(const Clock& clock) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
   Fd read_end(ends[0]), write_end(ends[1]);
   const pid_t pid = fork();
-  if (pid < 0) return Fail(ErrnoError(errno, "cannot start the guard of the ranks"));
+  if (pid < 0) return Fail(ErrnoError(errno, "cannot start the process that guards the others"));
   if (pid == 0) {
     write_end.Reset();
     setsid();
     for (const int sig : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE}) signal(sig, SIG_IGN);
     prctl(PR_SET_NAME, "overcap-guard");
-    // Nobody shall wait for the end of the agent's output because of us.
+    // Nobody shall wait for the end of the program's output because of us.
     const int nothing = open("/dev/null", O_RDWR);
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, fd);
-    Guard(read_end.Get());
+    Guard(read_end.Get(), clock);
   }
   (void)fcntl(write_end.Get(), F_SETFL, O_NONBLOCK);
   return std::unique_ptr<RightGuard>(new RightGuard(std::move(write_end), pid));
