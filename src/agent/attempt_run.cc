@@ -11,6 +11,7 @@
 #include "agent/mounts_step.h"
 #include "agent/rank_environment.h"
 #include "agent/rank_group.h"
+#include "agent/slot_claim.h"
 #include "base/text.h"
 #include "model/agent_report.h"
 #include "snapshot/store.h"
@@ -19,6 +20,7 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kRankBytes = 256;  // of the report
+constexpr int64_t kSlackTimes = 3;   // as long as this node took for the code, others may
 
 // Tells the report of a plain job's ranks.
 class RankReporter : public GroupObserver {
@@ -68,7 +70,11 @@ Result<Ending> AttemptRun::RunSpec() {
                                 : CodeCopier([this](const std::string& tree, const std::string& to) {
                                     return cluster_.courier->Code(tree, to, &supervisor_);
                                   });
+  const int64_t begin_us = clock_.MonotonicUs();
   OC_TRY(folder, PrepareFolder(spec, attempt_, copy, &supervisor_));
+  // The other nodes get it after us, and all from the same store.
+  if (cluster_.courier != nullptr && cluster_.others)
+    cluster_.others->slack_us = kSlackTimes * (clock_.MonotonicUs() - begin_us);
   OC_TRY_VOID(MakeStateFolder());
   const RankVariables variables{blob, cluster_.variables};
   const auto run = [&] {
@@ -120,7 +126,22 @@ Result<Ending> AttemptRun::RunElastic(const JobSpec& spec, const RankVariables& 
   NodeAgents agents(spec, options_, variables, folder, attempt_.Path(), grace_us,
                     cluster_.others ? &*cluster_.others : nullptr, clock_, &supervisor_, cluster_.watch);
   NotePinning(agents.Guard());
+  if (cluster_.courier != nullptr) {
+    OC_TRY_VOID(ClaimNodes());
+    cluster_.courier->Track(agents.GrowingFiles());
+  }
   return RunRanks(spec, &agents);
+}
+
+// Who reads the job's logs from its store knows from them which nodes have one. In a cluster other nodes do
+// it themselves.
+Result<void> AttemptRun::ClaimNodes() {
+  for (int node = 1; node < options_.nodes; ++node) {
+    const std::string path = StrCat(attempt_.Path(), "/agent-", options_.slot, ".node-", node, ".claim");
+    OC_TRY_VOID(files_.CreateExclusive(path, ClaimToJson(OwnClaim())));
+    OC_TRY_VOID(cluster_.courier->Create(path.substr(options_.job_dir.size() + 1), &supervisor_));
+  }
+  return {};
 }
 
 void AttemptRun::NotePinning(const RankGuard& guard) {
@@ -142,6 +163,8 @@ Result<Ending> AttemptRun::RunOnNodes(const JobSpec& spec, const RankVariables& 
                   false};
   if (cluster_.courier != nullptr) OC_TRY_VOID(FetchOnNodes(fetch, setting, clock_, &supervisor_));
   OC_TRY(ranks, SrunRanks::Make(spec, options_, variables, setting, clock_, cluster_.watch));
+  if (cluster_.courier != nullptr && spec.array.empty())
+    cluster_.courier->Track({StrCat("attempt-", options_.attempt, "/launcher.log")});
   auto ending = RunRanks(spec, &ranks);
   fetch.remove = true;
   if (cluster_.courier != nullptr) (void)FetchOnNodes(fetch, setting, clock_, &supervisor_);

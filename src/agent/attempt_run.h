@@ -61,6 +61,7 @@ class AttemptRun {
   Result<Ending> RunHere(const JobSpec& spec, const RankVariables& variables, const std::string& folder);
   Result<Ending> RunOnNodes(const JobSpec& spec, const RankVariables& variables, const std::string& folder);
   Result<Ending> RunElastic(const JobSpec& spec, const RankVariables& variables, const std::string& folder);
+  Result<void> ClaimNodes();
   void NotePinning(const RankGuard& guard);
   Result<Ending> RunRanks(const JobSpec& spec, Ranks* ranks);
   Result<void> WriteEnvironment(const Ranks& ranks);

@@ -26,7 +26,8 @@ constexpr int64_t kNoLimit = INT64_MAX;
 class LogStream {
  public:
   LogStream(LogReader reader, int rank, bool prefixed)
-      : reader_(std::move(reader)), prefix_(prefixed ? StrCat("[", rank, "] ") : "") {}
+      : reader_(std::move(reader)), rank_(rank), prefix_(prefixed ? StrCat("[", rank, "] ") : "") {}
+  int rank() const { return rank_; }
   bool remote() const { return reader_.remote(); }
 
   Result<void> SeekToTail(int64_t lines) { return reader_.SeekToTail(lines, kNoLimit); }
@@ -67,20 +68,43 @@ class LogStream {
   }
 
   LogReader reader_;
+  int rank_;
   std::string prefix_;
   std::string line_;
 };
 
+Result<LogStream> OpenStream(const JobRecord& record, const LogFile& log, const LogRequest& request,
+                             bool prefixed) {
+  OC_TRY(reader, OpenLog(record, log));
+  LogStream stream(std::move(reader), log.rank, prefixed);
+  if (request.tail >= 0) OC_TRY_VOID(stream.SeekToTail(request.tail));
+  return stream;
+}
+
 Result<std::deque<LogStream>> OpenStreams(const JobRecord& record, const LogRequest& request) {
   OC_TRY(logs, SelectLogs(record, request));
-  const bool prefixed = logs.size() > 1;
   std::deque<LogStream> streams;
   for (const LogFile& log : logs) {
-    OC_TRY(reader, OpenLog(record, log));
-    streams.emplace_back(std::move(reader), log.rank, prefixed);
-    if (request.tail >= 0) OC_TRY_VOID(streams.back().SeekToTail(request.tail));
+    OC_TRY(stream, OpenStream(record, log, request, logs.size() > 1));
+    streams.push_back(std::move(stream));
   }
   return streams;
+}
+
+// The logs of an elastic job's nodes appear one after the other: adds those that are there now. Until the job
+// has ended none is missing.
+Result<void> AddNodes(const JobRecord& record, const LogRequest& request, std::deque<LogStream>* streams) {
+  const auto logs = SelectLogs(record, request);
+  if (!logs && logs.error().code == ErrorCode::kNotFound && !IsFinal(record.state)) return {};
+  OC_TRY_VOID(logs);
+  for (const LogFile& log : *logs) {
+    if (std::any_of(streams->begin(), streams->end(),
+                    [&](const LogStream& stream) { return stream.rank() == log.rank; }))
+      continue;
+    OC_TRY(stream, OpenStream(record, log, request, request.ranks.size() != 1));
+    streams->push_back(std::move(stream));
+  }
+  return {};
 }
 
 Result<bool> PumpAll(std::deque<LogStream>& streams, const LogSink& sink) {
@@ -209,11 +233,16 @@ Result<JobRecord> FollowLogs(Cluster& cluster, const std::string& id, const LogR
     const bool never = named && shown == 0 && record.attempt > 0 && IsFinal(record.state);
     if (attempt > shown || never || IsUnknownTask(record, wanted)) {
       OC_TRY_VOID(Drain(streams, sink));
-      OC_TRY(opened, OpenStreams(record, wanted));
-      streams = std::move(opened);
+      streams.clear();
+      if (!record.spec.resources.elastic()) {
+        OC_TRY(opened, OpenStreams(record, wanted));
+        streams = std::move(opened);
+      }
       if (shown > 0) on_attempt(attempt);
       shown = attempt;
     }
+    if (record.spec.resources.elastic() && (attempt > 0 || never))
+      OC_TRY_VOID(AddNodes(record, wanted, &streams));
     OC_TRY(any, PumpAll(streams, sink));
     if (IsFinal(record.state)) {
       OC_TRY_VOID(Drain(streams, sink));

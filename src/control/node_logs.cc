@@ -3,11 +3,28 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "base/text.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
+namespace {
+
+// Of a file in an attempt's folder: the node whose log it is, or, where logs are in a store, of which it
+// tells that it has one; -1: of none.
+int NodeOf(const std::string& name, bool stored) {
+  const auto fits = [&name](const char* pattern) {
+    int node = -1, length = 0;
+    const bool found = std::sscanf(name.c_str(), pattern, &node, &length) == 1;
+    return found && static_cast<size_t>(length) == name.size() ? node : -1;
+  };
+  if (stored && name == "agent-0.jsonl") return 0;
+  const int node = stored ? fits("agent-0.node-%d.claim%n") : -1;
+  return std::max(node, fits("rank-%d.log%n"));
+}
+
+}  // namespace
 
 void AddNodeLogs(JobRecord* record) {
   if (!record->spec.resources.elastic() || record->dir.empty()) return;
@@ -15,16 +32,12 @@ void AddNodeLogs(JobRecord* record) {
   for (int attempt = 1; attempt <= record->attempt; ++attempt) {
     const std::string folder = StrCat(record->dir, "/attempt-", attempt);
     const auto names = PosixFiles().List(folder);
-    for (const std::string& name : names ? *names : std::vector<std::string>()) {
-      int node = -1, length = 0;
-      const bool log = std::sscanf(name.c_str(), "rank-%d.log%n", &node, &length) == 1;
-      if (log && node >= 0 && static_cast<size_t>(length) == name.size())
-        logs.push_back({attempt, node, -1, StrCat(folder, "/", name)});
-    }
+    std::set<int> nodes;
+    for (const std::string& name : names ? *names : std::vector<std::string>())
+      nodes.insert(NodeOf(name, !record->spec.store.empty()));
+    nodes.erase(-1);
+    for (const int node : nodes) logs.push_back({attempt, node, -1, StrCat(folder, "/rank-", node, ".log")});
   }
-  std::sort(logs.begin(), logs.end(), [](const LogFile& a, const LogFile& b) {
-    return std::pair(a.attempt, a.rank) < std::pair(b.attempt, b.rank);
-  });
   if (!logs.empty()) record->logs = std::move(logs);
 }
 

@@ -90,9 +90,6 @@ Result<void> CheckCapabilities(const JobSpec& spec, const Capabilities& can, con
   if (!spec.after.empty() && !can.dependencies) return cannot("start jobs after others");
   if (spec.warn_seconds > 0 && !can.warning) return cannot("warn jobs before their time limit");
   if (!spec.store.empty() && !can.stores) return cannot("run jobs through a store");
-  if (!spec.store.empty() && spec.resources.elastic())
-    return Fail(ErrorCode::kUsage, "an elastic job cannot go through a store",
-                "--store none, or one number of nodes");
   if (spec.requeue_on_timeout && !can.timeout_requeue) return cannot("requeue jobs at their time limit");
   if (can.placement || spec.placement == Placement{}) return {};
   return Fail(ErrorCode::kUsage,

@@ -38,6 +38,15 @@ Result<void> BringFile(const Store& store, const std::string& key, const std::st
   return {};
 }
 
+// That there is one, whatever is in it.
+Result<void> Mark(const std::string& path) {
+  PosixFiles files;
+  if (files.Exists(path)) return {};
+  OC_TRY_VOID(files.MakeFolders(FolderOf(path)));
+  (void)files.CreateExclusive(path, "");
+  return {};
+}
+
 int64_t SizeOf(const std::string& path) {
   struct stat info {};
   return stat(path.c_str(), &info) == 0 ? info.st_size : 0;
@@ -88,7 +97,9 @@ Result<size_t> BringReports(const Store& store, const std::string& job, const st
   std::map<std::string, Report> reports;
   for (const StoredObjectInfo& object : objects) {
     const std::string name = object.key.substr(job.size());
-    if (name.ends_with(".claim")) OC_TRY_VOID(BringFile(store, object.key, StrCat(folder, "/", name)));
+    const bool node = name.find(".node-") != std::string::npos;
+    if (name.ends_with(".claim") && !node)
+      OC_TRY_VOID(BringFile(store, object.key, StrCat(folder, "/", name)));
     const std::string file = name.substr(0, name.rfind('/'));
     const bool beat = name.ends_with(".beat");
     if (beat || file.ends_with(".jsonl")) {
@@ -97,8 +108,9 @@ Result<size_t> BringReports(const Store& store, const std::string& job, const st
       if (const auto start = SegmentOffset(job + file, object.key); start && !beat)
         report.size = std::max(report.size, *start + object.size);
     } else if (file.find("/task-") != std::string::npos && file.ends_with(".log")) {
-      OC_TRY_VOID(PosixFiles().MakeFolders(FolderOf(StrCat(folder, "/", file))));
-      (void)PosixFiles().CreateExclusive(StrCat(folder, "/", file), "");
+      OC_TRY_VOID(Mark(StrCat(folder, "/", file)));
+    } else if (node && name.ends_with(".claim")) {
+      OC_TRY_VOID(Mark(StrCat(folder, "/", name)));
     }
   }
   for (const auto& [name, report] : reports)

@@ -16,8 +16,8 @@ namespace overcap {
 Result<void> BringSpec(const Store& store, const std::string& job, const std::string& folder);
 Result<void> BringCancel(const Store& store, const std::string& job, const std::string& folder);
 // Claims and reports whose names begin with `prefix`. Of reports that are there what is new; their times tell
-// when the agent last gave a sign of life. Logs of tasks become empty files: that try has begun. How many
-// objects there are.
+// when the agent last gave a sign of life. Logs of tasks, and claims of an elastic
+// job's nodes, become empty files: that one has begun. How many objects there are.
 Result<size_t> BringReports(const Store& store, const std::string& job, const std::string& prefix,
                             const std::string& folder);
 // Those of all attempts of a plain job from the last on that is in the folder.

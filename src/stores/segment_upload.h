@@ -28,7 +28,8 @@ class SegmentUpload {
   Result<bool> Step(Store* store, int64_t now_us, bool hurry);
   // Puts again what is shorter in the store than it was put; true when all was as it should be.
   Result<bool> Check(Store* store);
-  // Gives up the oldest bytes that are not in the store while more than `most` are not; how many.
+  // Gives up the oldest bytes that are not in the store while more than `most` are not; how many. Only of
+  // files whose room can be given back.
   int64_t DropBeyond(int64_t most);
 
   int64_t Unsent();  // bytes that are in the file only

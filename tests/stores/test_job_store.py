@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs whose code and logs go through a real store: S3 (Ceph), Azure (Azurite), ssh."""
-import contextlib
 import json
 import os
 import pathlib
 import signal
-import socket
-import threading
 
 from mounts_rig import needs_fuse
 from store_rig import StoreRig, main
@@ -14,6 +11,7 @@ from overcap_rig import python
 from rigs.azurite_rig import Azurite
 from rigs.ceph_rig import Ceph
 from rigs.fault_proxy import FaultProxy
+from rigs.gate import Gate
 from rigs.hosts_rig import SshHosts
 
 DEADLINE_SECONDS = 500
@@ -210,55 +208,6 @@ class OnCeph(ThroughAStore, StoreRig):
             record = self.record(job)
             self.assertEqual(record["state"], "cancelled")
             self.assertIn("could not be uploaded", json.dumps(record) + (log.parent / "agent-0.jsonl").read_text())
-
-
-class Gate:
-    """A way to a server that can be shut."""
-
-    def __init__(self, target):
-        self.target, self.open, self.ways = target, True, []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *unused):
-        self.close_for_a_while()
-        self.listener.close()
-
-    def close_for_a_while(self):
-        self.open = False
-        for way in self.ways:
-            with contextlib.suppress(OSError):
-                way.shutdown(socket.SHUT_RDWR)
-        self.ways.clear()
-
-    def open_again(self):
-        self.open = True
-
-    def serve(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            if not self.open:
-                client.close()
-                continue
-            server = socket.create_connection(("127.0.0.1", self.target))
-            self.ways += [client, server]
-            for source, sink in ((client, server), (server, client)):
-                threading.Thread(target=self.pump, args=(source, sink), daemon=True).start()
-
-    def pump(self, source, sink):
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                sink.sendall(data)
-        for end in (source, sink):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
 
 
 class OnAzurite(ThroughAStore, StoreRig):

@@ -23,7 +23,9 @@ constexpr std::pair<std::string_view, Kind> kKinds[] = {
 constexpr int64_t kMostSeconds = 86'400;
 constexpr size_t kLongestError = 2000;
 
+// Of a folder that is tracked all that grows in it: its name ends with '/'.
 bool IsInside(std::string_view name) {
+  if (name.ends_with('/')) name.remove_suffix(1);
   if (name.empty() || name.starts_with('/') || name.size() > 500) return false;
   const std::vector<std::string> parts = Split(name, '/');
   return std::none_of(parts.begin(), parts.end(), [](const std::string& part) {

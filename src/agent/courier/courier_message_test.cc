@@ -11,6 +11,7 @@ TEST(CourierMessage, OrdersAreRead) {
   ASSERT_TRUE(track);
   EXPECT_EQ(track->kind, CourierOrder::Kind::kTrack);
   EXPECT_EQ(track->names, std::vector<std::string>{"attempt-1/rank-0.log"});
+  EXPECT_TRUE(ParseCourierOrder(R"({"do":"track","names":["attempt-1/node-0/"]})"));
   const auto code = ParseCourierOrder(R"({"do":"code","tree":"abc","to":"/x/code"})");
   ASSERT_TRUE(code);
   EXPECT_EQ(code->name, "abc");
@@ -20,7 +21,8 @@ TEST(CourierMessage, OrdersAreRead) {
 TEST(CourierMessage, WhatIsNoOrderIsRefused) {
   for (const char* text :
        {"", "{}", "[]", R"({"do":"fly"})", R"({"do":"track","names":["../x"]})",
-        R"({"do":"track","names":["/etc/passwd"]})", R"({"do":"create","name":"a/../../b"})",
+        R"({"do":"track","names":["/etc/passwd"]})", R"({"do":"track","names":["a//"]})",
+        R"({"do":"track","names":["/"]})", R"({"do":"create","name":"a/../../b"})",
         R"({"do":"code","tree":"abc","to":"code"})", R"({"do":"code","to":"/x"})",
         R"({"do":"drain","seconds":-1})", R"({"do":"drain","seconds":1e18})", R"({"do":1})"})
     EXPECT_FALSE(ParseCourierOrder(text)) << text;

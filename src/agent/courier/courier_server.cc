@@ -11,6 +11,7 @@
 
 #include "agent/courier/courier_message.h"
 #include "agent/courier/leftovers.h"
+#include "agent/courier/node_files.h"
 #include "agent/courier/upload_queue.h"
 #include "base/json_scan.h"
 #include "base/json_writer.h"
@@ -27,6 +28,14 @@ constexpr int64_t kSecond = 1'000'000;
 constexpr int64_t kOrphanUs = 600 * kSecond;
 constexpr int64_t kBeatUs = 30 * kSecond;
 constexpr int64_t kCancelUs = 5 * kSecond;
+
+// Of a slot: attempt-N/agent-S.jsonl.
+bool IsReport(std::string_view name) {
+  constexpr std::string_view kStart = "agent-", kEnd = ".jsonl";
+  name.remove_prefix(name.rfind('/') + 1);
+  if (!name.starts_with(kStart) || !name.ends_with(kEnd)) return false;
+  return ParseInt(name.substr(kStart.size(), name.size() - kStart.size() - kEnd.size())).has_value();
+}
 
 class CourierServer {
  public:
@@ -62,11 +71,28 @@ class CourierServer {
   UploadQueue::Options QueueOptions() {
     UploadQueue::Options options;
     options.open = [this] { return open_(options_.via, ""); };
-    if (options_.node) {
-      options.backlog = options_.backlog;
-      options.beside = [this](Store* store) { Beside(store); };
-    }
+    if (options_.node) options.backlog = options_.backlog;
+    options.beside = [this](Store* store) {
+      LookIntoFolders();
+      if (options_.node) Beside(store);
+    };
     return options;
+  }
+
+  // In the thread of the queue. Ranks of an elastic job write files that have no names beforehand. Their
+  // launcher reads them as well, so they are left as they are when they have been uploaded.
+  void LookIntoFolders() {
+    std::set<std::string> folders;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      folders = folders_;
+    }
+    for (const std::string& folder : folders) {
+      for (const NodeFile& file : NodeFilesIn(options_.job_dir, folder)) {
+        if (found_.insert(file.name).second) AddUpload(id_, options_.job_dir, file.name, false, false);
+        if (file.ended && ended_.insert(file.name).second) queue_.Done(StrCat(id_, "/", file.name));
+      }
+    }
   }
 
   // In the thread of the queue.
@@ -87,9 +113,11 @@ class CourierServer {
     for (const std::string& name : beats) (void)store->Put(StoredJobKey(id_, name), text);
   }
 
-  void AddUpload(const std::string& id, const std::string& folder, const std::string& name, bool left) {
+  void AddUpload(const std::string& id, const std::string& folder, const std::string& name, bool left,
+                 bool free) {
     const bool lines = name.ends_with(".jsonl");
-    const SegmentUpload::Options options{.lines = lines, .free = options_.node && !lines, .left = left};
+    const SegmentUpload::Options options{
+        .lines = lines, .free = options_.node && free && !lines, .left = left};
     queue_.Add(StrCat(id, "/", name),
                std::make_unique<SegmentUpload>(StrCat(folder, "/", name), StoredJobKey(id, name), options));
   }
@@ -106,7 +134,7 @@ class CourierServer {
     }
     for (const Leftover& left : left_) {
       const std::string job = left.folder.substr(0, left.folder.rfind('/'));
-      for (const std::string& name : left.names) AddUpload(left.job, job, name, true);
+      for (const std::string& name : left.names) AddUpload(left.job, job, name, true, true);
     }
   }
 
@@ -208,11 +236,13 @@ class CourierServer {
   }
 
   void Track(const std::string& name) {
-    AddUpload(id_, options_.job_dir, name, false);
+    const bool folder = name.ends_with('/');
+    if (!folder) AddUpload(id_, options_.job_dir, name, false, true);
     tasks_ = tasks_ || name.find("/task-") != std::string::npos;
     const std::lock_guard<std::mutex> lock(mutex_);
     attempts_.insert(name.substr(0, name.find('/')));
-    if (name.ends_with(".jsonl")) beats_.insert(StrCat(name.substr(0, name.size() - 6), ".beat"));
+    if (folder) folders_.insert(name.substr(0, name.size() - 1));
+    if (IsReport(name)) beats_.insert(StrCat(name.substr(0, name.size() - 6), ".beat"));
   }
 
   // When all is in the store: on a node it needs no place any more, elsewhere the next agent has nothing to
@@ -227,6 +257,7 @@ class CourierServer {
     if (tasks_) return;  // agents of other tasks use the same folder
     for (const std::string& attempt : attempts_) {
       const Leftover own{id_, StrCat(options_.job_dir, "/", attempt), {}};
+      if (options_.node && IsShared(own.folder)) continue;
       MarkSent(own.folder);
       if (options_.node) RemoveAttempt(own);
     }
@@ -241,9 +272,11 @@ class CourierServer {
   std::set<std::string> attempts_;
   bool tasks_ = false;                   // it is an array
   int64_t cancel_us_ = 0, beat_us_ = 0;  // only of the queue's thread
-  std::mutex mutex_;                     // guards beats_
+  std::set<std::string> found_, ended_;  // likewise: names in the folders below
+  std::mutex mutex_;                     // guards the next two
   std::set<std::string> beats_;
-  UploadQueue queue_;  // last: its thread uses the others
+  std::set<std::string> folders_;  // in which files appear
+  UploadQueue queue_;              // last: its thread uses the others
 };
 
 }  // namespace

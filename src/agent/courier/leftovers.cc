@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/courier/leftovers.h"
 
+#include <algorithm>
 #include <unistd.h>
 
+#include "agent/courier/node_files.h"
 #include "base/text.h"
 #include "model/agent_report.h"
 #include "sys/posix_files.h"
@@ -51,6 +53,9 @@ std::vector<Leftover> FindLeftovers(const std::string& job_dir) {
     for (const std::string& name : NamesIn(folder)) {
       claimed = claimed || name.ends_with(".claim");
       if (IsKept(name)) left.names.push_back(StrCat(attempt, "/", name));
+      if (!name.starts_with("node-")) continue;
+      for (NodeFile& file : NodeFilesIn(job_dir, StrCat(attempt, "/", name)))
+        left.names.push_back(std::move(file.name));
     }
     if (claimed) found.push_back(std::move(left));
   }
@@ -66,6 +71,12 @@ std::vector<Leftover> FindLeftoversBeside(const std::string& job_dir, const std:
     for (Leftover& left : FindLeftovers(other)) found.push_back(std::move(left));
   }
   return found;
+}
+
+bool IsShared(const std::string& attempt_folder) {
+  const std::vector<std::string> names = NamesIn(attempt_folder);
+  return std::count_if(names.begin(), names.end(),
+                       [](const std::string& name) { return name.ends_with(".claim"); }) > 1;
 }
 
 void NoteStore(const std::string& job_dir, const std::string& store) {

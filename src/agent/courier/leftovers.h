@@ -20,6 +20,10 @@ std::vector<Leftover> FindLeftovers(const std::string& job_dir);
 std::vector<Leftover> FindLeftoversBeside(const std::string& job_dir, const std::string& store);
 void NoteStore(const std::string& job_dir, const std::string& store);
 
+// Whether several agents have claims in it: of an elastic job's nodes that see each other's folder. What one
+// of them has sent is not all.
+bool IsShared(const std::string& attempt_folder);
+
 // All of the attempt that this slot's agent had is in the store.
 void MarkSent(const std::string& attempt_folder);
 // Removes an attempt on a node, and the job's folder with its last one; with RemoveSent not while an agent

@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "agent/courier/start_courier.h"
+#include "agent/slot_claim.h"
 #include "agent/slurm/slurm_facts.h"
 #include "agent/slurm/slurm_requeue.h"
 #include "base/text.h"
@@ -23,6 +25,7 @@ namespace {
 constexpr std::string_view kNoLeader = "no leader of job";  // as ElasticAgent::CheckReach has it
 constexpr const char* kWhy = "node failed";
 constexpr std::chrono::milliseconds kScancelTimeout{20'000};
+constexpr int64_t kBringUs = 150'000'000;  // stores try for 90 s
 
 Result<void> WriteInItsPlace(const std::string& path, const std::string& lines) {
   OC_TRY(text, PosixFiles().Read(path));
@@ -34,6 +37,39 @@ Result<void> WriteInItsPlace(const std::string& path, const std::string& lines) 
     return Fail(ErrnoError(errno, StrCat("cannot write '", path, "'")));
   (void)fdatasync(file.Get());
   return {};
+}
+
+std::string NameIn(const LostHead& lost, std::string_view file) {
+  const std::string& attempt = lost.attempt_folder;
+  return StrCat(attempt.substr(attempt.rfind('/') + 1), "/", file);
+}
+
+// True: it is this node that speaks. Through a store the first is who creates it there, and knows the report
+// as far as it was uploaded.
+Result<bool> IsFirst(const LostHead& lost) {
+  const std::string mark = lost.attempt_folder + "/head-lost";
+  const std::string text = StrCat(lost.head, "\n", ClaimToJson(OwnClaim()), "\n");
+  PosixFiles files;
+  const auto made = files.CreateExclusive(mark, text);
+  if (!made && made.error().code == ErrorCode::kConflict) return false;
+  OC_TRY_VOID(made);
+  if (lost.courier == nullptr) return true;
+  OC_TRY(there, lost.courier->Create(NameIn(lost, "head-lost"), nullptr));
+  if (there != text) return false;
+  OC_TRY_VOID(lost.courier->BringCancel(kBringUs));
+  OC_TRY_VOID(lost.courier->Bring({NameIn(lost, "agent-0.jsonl")}, kBringUs, nullptr));
+  const auto empty = files.CreateExclusive(lost.attempt_folder + "/agent-0.jsonl", "");
+  if (!empty && empty.error().code != ErrorCode::kConflict) return Fail(empty.error());
+  return true;
+}
+
+// Before Slurm ends this process, too.
+Result<void> Upload(const LostHead& lost) {
+  if (lost.courier == nullptr) return {};
+  lost.courier->Track({NameIn(lost, "agent-0.jsonl")});
+  const CourierRest rest = lost.courier->Drain(kDrainSeconds);
+  if (rest.empty()) return {};
+  return Fail(ErrorCode::kUnavailable, rest.Text());
 }
 
 Result<void> EndJob(const LostHead& lost, const std::vector<std::string>& tools) {
@@ -67,17 +103,25 @@ Result<void> SpeakForHead(const LostHead& lost) {
   const std::string job_dir = lost.attempt_folder.substr(0, lost.attempt_folder.rfind('/'));
   OC_TRY(text, files.Read(job_dir + "/spec.json"));
   OC_TRY(spec, SpecFromJson(text));
-  const auto first = PosixFiles().CreateExclusive(lost.attempt_folder + "/head-lost", lost.head + "\n");
-  if (!first && first.error().code == ErrorCode::kConflict) return {};
-  OC_TRY_VOID(first);
+  OC_TRY(first, IsFirst(lost));
+  if (!first) return {};
   const bool again = spec.requeue && !files.Exists(job_dir + "/cancel.json");
   const int64_t now_us = PosixClock().WallUs();
   const Ending ending{JobState::kLost, -1, 0, -1, StrCat("its first node, '", lost.head, "', was lost")};
   const std::string lines = StrCat(again ? RequeueLine(now_us, kWhy) : "", EndLine(now_us, ending));
   OC_TRY_VOID(WriteInItsPlace(lost.attempt_folder + "/agent-0.jsonl", lines));
+  OC_TRY_VOID(Upload(lost));
   const std::vector<std::string> tools = SlurmToolVariables(Variables::OfThisProcess());
   if (!again) return EndJob(lost, tools);
   return RequeueOnce({lost.attempt_folder + "/requeue", kWhy, lost.slurm_id, false, tools});
+}
+
+Result<void> CheckHead(const std::string& attempt_folder, int node, Courier* courier) {
+  const auto events = PosixFiles().Read(StrCat(attempt_folder, "/node-", node, "/events.jsonl"));
+  if (!events || !EndedWithoutLeader(*events)) return {};
+  const Variables variables = Variables::OfThisProcess();
+  return SpeakForHead({attempt_folder, std::string(variables.Get("OVERCAP_RDZV_HEAD")),
+                       std::string(variables.Get("SLURM_JOB_ID")), courier});
 }
 
 }  // namespace overcap

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/courier/courier.h"
 #include "base/result.h"
 #include "model/agent_report.h"
 
@@ -26,10 +27,14 @@ struct LostHead {
   std::string attempt_folder;
   std::string head;      // its name
   std::string slurm_id;  // of the job
+  Courier* courier;      // of a job that goes through a store; nullptr: its folder is seen from everywhere
 };
 
 // Reports the attempt as lost and has Slurm start the job again, or end it. Whoever of the other nodes comes
 // first does it; nothing is done when the job's agent has told how it ended.
 Result<void> SpeakForHead(const LostHead& lost);
+
+// After the agent of another node has ended as one does that has no leader.
+Result<void> CheckHead(const std::string& attempt_folder, int node, Courier* courier);
 
 }  // namespace overcap

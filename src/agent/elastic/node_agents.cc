@@ -7,6 +7,9 @@
 #include <fcntl.h>
 #include <limits>
 
+#include "agent/courier/start_courier.h"
+#include "agent/elastic/nodes_sent.h"
+#include "agent/elastic/stored_node.h"
 #include "agent/ending.h"
 #include "agent/rank_environment.h"
 #include "base/text.h"
@@ -20,6 +23,8 @@ namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kRestUs = 5'000'000;  // for the others to end after the one that led them
+constexpr int64_t kSentUs = (kDrainSeconds + 5) * 1'000'000;  // and to have their logs in the job's store
+constexpr int64_t kLookUs = 200'000;
 constexpr int kUsualUmask = 022;
 constexpr int64_t kMostEvents = 4 << 20;
 
@@ -29,13 +34,6 @@ JobSpec WholeOf(const JobSpec& spec, int nodes) {
   whole.resources.mem_bytes *= nodes;
   whole.resources.cpus *= nodes;
   return whole;
-}
-
-// What makes a process a rank it gets from its node's agent.
-JobSpec NoRank(const JobSpec& spec) {
-  JobSpec none = spec;
-  none.batch = true;
-  return none;
 }
 
 std::string NewKey() {
@@ -93,14 +91,16 @@ NodeAgents::NodeAgents(const JobSpec& spec, const AgentOptions& options, const R
                options.job_dir,
                attempt_folder,
                grace_us,
-               JoinTimeoutOf(variables.submitter)},
+               JoinTimeoutOf(variables.submitter),
+               others == nullptr ? 0 : others->slack_us},
       whole_(WholeOf(spec, options.nodes)),
       guard_(whole_, options),
       limits_(guard_.Limits()),
       grace_us_(grace_us),
       key_(NewKey()),
       leave_until_us_(kNever),
-      rest_until_us_(kNever) {
+      rest_until_us_(kNever),
+      ended_us_(kNever) {
   limits_.independent = limits_.companion_decides = true;
   if (watch_ != nullptr) {
     limits_.leave_alone = [this, usual = limits_.leave_alone](pid_t pid) {
@@ -148,16 +148,22 @@ void NodeAgents::AddOthers(const OtherNodes& others, const RankVariables& variab
     env.Set("OVERCAP_RDZV_HEAD", others.head);
     member.request.env = env.entries();
   }
-  Variables env(NodeVariables(command_, RankEnvironment(variables.submitter, NoRank(spec_), options_,
-                                                        {folder, 0, variables.cluster}, 0)));
+  const bool stored = !options_.via.empty();  // then each node makes all for itself
+  Variables env =
+      stored ? Variables::OfThisProcess()
+             : Variables(NodeVariables(command_, RankEnvironment(variables.submitter, NoRank(spec_), options_,
+                                                                 {folder, 0, variables.cluster}, 0)));
   for (const std::string& name : others.unset) env.Remove(name);
   env.Set("OVERCAP_RDZV_KEY", key_);
   env.Set("OVERCAP_RDZV_HEAD", others.head);
   std::vector<std::string> argv = others.argv;
   const std::vector<std::string> words = LaunchWords(command_);
-  argv.insert(argv.end(), {OwnProgram(), "agent", "node", command_.attempt_folder});
+  argv.insert(argv.end(), {OwnProgram(), "agent", "node"});
+  const std::vector<std::string> place =
+      stored ? StoredNodeWords(options_) : std::vector<std::string>{command_.attempt_folder};
+  argv.insert(argv.end(), place.begin(), place.end());
   argv.insert(argv.end(), words.begin(), words.end());
-  members_.push_back(MemberOf(std::move(argv), env.entries(), folder));
+  members_.push_back(MemberOf(std::move(argv), env.entries(), stored ? "/" : folder));
 }
 
 Ending NodeAgents::Run(const std::vector<std::string>& logs, GroupObserver* observer) {
@@ -180,6 +186,14 @@ Ending NodeAgents::Run(const std::vector<std::string>& logs, GroupObserver* obse
   if (ending.state == JobState::kFailed && guard_.KernelKilled())
     ending = overcap::EndingOf(GroupEnd{StopCause::kMemoryLimit, -1, end.end, ""}, whole_.resources, true);
   return ending;
+}
+
+std::vector<std::string> NodeAgents::GrowingFiles() const {
+  const std::string attempt = StrCat("attempt-", command_.attempt, "/");
+  std::vector<std::string> names{GroupEventsFile(command_).substr(command_.job_dir.size() + 1)};
+  for (size_t node = 0; node < agents_; ++node) names.push_back(StrCat(attempt, "node-", node, "/"));
+  if (members_.size() > agents_) names.push_back(attempt + "launcher.log");
+  return names;
 }
 
 // What an agent that was there at the end said of it.
@@ -205,6 +219,16 @@ void NodeAgents::TellToLeave() {
   ends_->Tell(SIGTERM);
 }
 
+// Whether nodes of the last group have not said yet that their logs are in the job's store. Who was lost
+// before will never say so.
+bool NodeAgents::OthersSend(int64_t now_us) const {
+  if (options_.via.empty() || members_.size() == agents_ || now_us - ended_us_ >= kSentUs) return false;
+  const PosixFiles files;
+  const auto said = files.ReadRange(command_.attempt_folder + "/launcher.log", 0, kMostEvents);
+  const auto events = files.ReadRange(command_.attempt_folder + "/node-0/events.jsonl", 0, kMostEvents);
+  return CountSent(said.value_or("")) + 1 < LastGroupSize(events.value_or(""));
+}
+
 int64_t NodeAgents::Prepare(std::vector<pollfd>* fds) {
   const int64_t next = watch_ != nullptr ? watch_->Prepare(fds) : kNever;
   return forced_ ? next : std::min({next, leave_until_us_, rest_until_us_});
@@ -214,7 +238,11 @@ bool NodeAgents::Act(std::span<const pollfd> fds) {
   const bool stop = watch_ != nullptr && watch_->Act(fds);
   const int64_t now_us = clock_.MonotonicUs();
   if ((stop || supervisor_.CancelRequested()) && !told_to_stop_) TellToLeave();
-  if (rest_until_us_ == kNever && ends_->AgentsEnded()) rest_until_us_ = now_us + kRestUs;
+  if (rest_until_us_ == kNever && ends_->AgentsEnded()) {
+    ended_us_ = now_us;
+    rest_until_us_ = now_us + kRestUs;
+  }
+  if (now_us >= rest_until_us_ && OthersSend(now_us)) rest_until_us_ = now_us + kLookUs;
   forced_ = now_us >= std::min(leave_until_us_, rest_until_us_);
   return forced_;
 }

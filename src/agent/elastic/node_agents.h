@@ -23,6 +23,7 @@ struct OtherNodes {
   std::vector<std::string> unset;  // variables that it must not see
   std::string head;                // this node's name, as the others know it
   int count = 0;
+  int64_t slack_us = 0;  // they have to get the code first, which may take them so long
 };
 
 // An elastic job in the place of ranks: one agent (`overcap launch`) for each node. On this machine all of
@@ -41,6 +42,8 @@ class NodeAgents : public Ranks, private GroupCompanion {
   const std::vector<std::string>& FirstEnvironment() const override { return shown_env_; }
   void NameTask(int, int) override {}  // it is no array
   Ending Run(const std::vector<std::string>& logs, GroupObserver* observer) override;
+  // What beside the logs grows here, relative to the job's folder; folders end with '/'.
+  std::vector<std::string> GrowingFiles() const;
 
  private:
   class Ends;
@@ -50,6 +53,7 @@ class NodeAgents : public Ranks, private GroupCompanion {
                        const std::string& folder);
   std::optional<GroupEvent> LastWord() const;
   void TellToLeave();
+  bool OthersSend(int64_t now_us) const;
 
   int64_t Prepare(std::vector<pollfd>* fds) override;
   bool Act(std::span<const pollfd> fds) override;
@@ -71,7 +75,7 @@ class NodeAgents : public Ranks, private GroupCompanion {
   std::vector<std::string> shown_env_;
 
   Ends* ends_ = nullptr;  // while it runs
-  int64_t leave_until_us_, rest_until_us_;
+  int64_t leave_until_us_, rest_until_us_, ended_us_;
   bool told_to_stop_ = false, forced_ = false;
 };
 

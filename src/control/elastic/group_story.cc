@@ -12,13 +12,15 @@ namespace {
 constexpr int64_t kMostBytes = 16 << 20;
 constexpr std::string_view kJobLine = "{\"e\":\"group\"";
 
+std::string TextOf(const std::string& path) {
+  return PosixFiles().ReadRange(path, 0, kMostBytes).value_or("");
+}
+
 // `prefix`: only lines that begin so.
-GroupStory ReadStory(const std::string& path, std::string_view prefix) {
+GroupStory StoryOf(const std::string& text, std::string_view prefix) {
   GroupStory story;
-  const auto text = PosixFiles().ReadRange(path, 0, kMostBytes);
-  if (!text) return story;
   int attempt = 0;
-  for (const std::string& line : Split(*text, '\n')) {
+  for (const std::string& line : Split(text, '\n')) {
     if (!line.starts_with(prefix)) continue;
     const auto event = ParseGroupEvent(line);
     if (!event) continue;
@@ -37,12 +39,15 @@ GroupStory ReadStory(const std::string& path, std::string_view prefix) {
 }  // namespace
 
 GroupStory ReadGroupStory(const std::string& launch_folder) {
-  return ReadStory(launch_folder + "/events.jsonl", "{");
+  return StoryOf(TextOf(launch_folder + "/events.jsonl"), "{");
 }
 
 GroupStory ReadJobStory(const JobRecord& record) {
   if (!record.spec.resources.elastic() || record.dir.empty()) return {};
-  return ReadStory(record.dir + "/events.jsonl", kJobLine);
+  std::string text = TextOf(record.dir + "/events.jsonl");
+  for (int attempt = 1; attempt <= record.attempt && !record.spec.store.empty(); ++attempt)
+    text += TextOf(StrCat(record.dir, "/attempt-", attempt, "/agent-0.group.jsonl"));
+  return StoryOf(text, kJobLine);
 }
 
 }  // namespace overcap
