@@ -34,6 +34,25 @@ while not (facts / "go").exists() and not (facts / ("fail-" + me)).exists():
 print(me, "ends after", number, flush=True)
 raise SystemExit(7 if (facts / ("fail-" + me)).exists() else 0)
 """
+# Saves where it is when it is told to stop: in a place that all nodes see, as a mount or a store is.
+RESUME = """
+import os, pathlib, time
+from overcap import checkpoint
+import lines
+facts, env = pathlib.Path(os.environ["FACTS"]), os.environ
+me, saved = lines.name(env["OVERCAP_ATTEMPT"], env["OVERCAP_ELASTIC_EPOCH"], env["RANK"]), facts / ("saved-" + env["RANK"])
+number = int(saved.read_text()) if saved.exists() else 0
+(facts / me).write_text(env["SLURMD_NODENAME"] + " " + env["WORLD_SIZE"])
+while not (facts / "go").exists():
+    print(me, "line", number, flush=True)
+    number += 1
+    (facts / ("count-" + me)).write_text(str(number))
+    time.sleep(0.05)
+    if checkpoint.should_stop():
+        saved.write_text(str(number))
+        print(me, "saved", number, flush=True)
+        checkpoint.exit()
+"""
 NAME = "def name(attempt, epoch, rank): return f'a{attempt}-e{epoch}-r{rank}'\n"
 
 
@@ -128,8 +147,9 @@ class ElasticStoreRig(SlurmJobsRig):
         return self.scontrol(job)["BatchHost"]
 
     def in_bucket(self, job):
-        store = f"s3://elastic/{self.facts.name}/jobs/{job}"
-        return self.ok("store", "ls", "-R", store, env={**self.server.environment, "AWS_ENDPOINT_URL": f"http://{self.slurm.head_address}:{self.gate.port}"}).out.split()
+        begin = f"jobs/{job}/"
+        names = self.ok("store", "ls", "-R", "bucket:").out.split()
+        return [name.removeprefix(begin) for name in names if name.startswith(begin)]
 
     def left_on_nodes(self):
         return sorted(str(path.relative_to(self.slurm.folder)) for name in self.slurm.names
@@ -155,7 +175,7 @@ class Nodes(ElasticStoreRig):
         said = self.check_whole(job)
         self.assertEqual(sorted(said), ["a1-e1-r0", "a1-e1-r1", "a1-e1-r2"])
         for name, lines in said.items():
-            self.assertEqual([line for line in followed.out.splitlines() if f"{name} " in line and "[" in line].__len__(), len(lines), name)
+            self.assertEqual(len([line for line in followed.out.splitlines() if f"{name} " in line]), len(lines), name)
         (epoch,) = self.epochs(job)
         self.assertEqual((epoch["group_size"], sorted(epoch["joined"])), (3, ["n1", "n2", "n3"]))
         self.assertEqual(self.ok("logs", "--from", "bucket", "--rank", "1", "--tail", "1", job).out, self.ok("logs", "--rank", "1", "--tail", "1", job).out)
@@ -169,7 +189,7 @@ class Nodes(ElasticStoreRig):
         self.assertEqual(self.ended(again, PATIENCE)["state"], "succeeded")
         self.assertEqual(len(self.said(again)), 3)
         self.ok("rm", job)
-        self.assertEqual(self.in_bucket(job) if self.overcap("store", "ls", "x").status == 0 else [], [])
+        self.assertEqual(self.in_bucket(job), [])
 
     def test_a_failed_rank_begins_a_round_and_no_line_is_lost_or_doubled(self):
         job = self.train("--nodes", "2:2", "--max-restarts", "1")
@@ -263,7 +283,7 @@ class Nodes(ElasticStoreRig):
         self.gate.close_for_a_while()
         number = self.slurm_id(job)
         self.ok("abort", job, "--reason", "no more", deadline=PATIENCE)
-        self.until(lambda: str(number) not in self.slurm.must(["squeue", "--noheader", "-o", "%A"]).split(), "the end", 60)
+        self.until(lambda: str(number) not in self.slurm.must(["squeue", "--noheader", "-o", "%A"]).split(), "the end", 40)  # Slurm waits for nobody
         self.gate.open_again()
         record = self.ended(job, PATIENCE)
         self.assertEqual((record["state"], record["reason"]), ("cancelled", "no more"))
@@ -282,6 +302,31 @@ class Nodes(ElasticStoreRig):
             self.gate.target = self.server.port
         self.assertGreater(sum(count for fate, count in proxy.counts.items() if fate != "lives"), 0)
         self.check_whole(job, lost=("a1-e1-r0",))
+
+
+class Preempted(ElasticStoreRig):
+    cluster = {"nodes": 2, "gpus": 0, "preemption": "qos", "accounting": Accounting(labs={"lab-a": None}), "cpus": 2}
+    settings = "partition: short, account: lab-a"
+
+    def test_it_goes_on_with_the_next_attempt_and_the_logs_of_both_are_there(self):
+        self.write("train.py", RESUME)
+        self.env.update(PYTHONPATH=str(REPOSITORY / "python"), PYTHONDONTWRITEBYTECODE="1")
+        job = self.train("--requeue", "--qos", "over", "--nodes", "1:2")
+        self.at(1, 1, 2)
+        lab = self.slurm.submit("-A", "lab-a", "-N2", "--exclusive", "-o", "/dev/null", "--wrap", "exec sleep 1")
+        self.slurm.wait_state(lab, "RUNNING", "COMPLETING", "COMPLETED", seconds=60)
+        self.at(2, 1, 2)
+        self.go(job)
+        self.assertEqual(self.job(job)["attempt"], 2)
+        (end,) = [event for event in self.report(job, 1) if event["e"] == "end"]
+        self.assertEqual(end["state"], "preempted")
+        first, second = self.said(job, "--attempt", "1"), self.said(job, "--attempt", "2")
+        for rank in range(2):
+            saved = int((self.facts / f"saved-{rank}").read_text())
+            self.assertEqual(first[f"a1-e1-r{rank}"], [f"line {i}" for i in range(saved)] + [f"saved {saved}"])
+            self.assertEqual(second[f"a2-e1-r{rank}"][0], f"line {saved}")
+        self.assertEqual([(event["attempt"], event["group_size"]) for event in self.epochs(job)], [(1, 2), (2, 2)])
+        self.assertIn("attempt 2: ", self.ok("query", job).out)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,31 @@ class ThroughAStore:
         self.assertEqual([name for name in self.names(self.here("jobs")) if name.startswith("jobs/")], [])
         self.refused("logs", "--from", self.here("jobs"), job, status=3, env=self.elsewhere)
 
+    def test_an_elastic_job(self):
+        (self.project / "train.py").write_text(
+            "import os, sys, time\n"
+            "rank, epoch = os.environ['RANK'], os.environ['OVERCAP_ELASTIC_EPOCH']\n"
+            "for i in range(5):\n print(f'rank {rank} of epoch {epoch}: line {i}', flush=True); time.sleep(0.2)\n"
+            "sys.exit(3 if (rank, epoch) == ('1', '1') else 0)\n")
+        job = self.submit("--nodes", "1:2", "--cpus", "1", "--max-restarts", "1", "python3", "train.py")
+        follow = self.overcap("logs", "-f", "--rank", "all", "--from", self.here("jobs"), job, env=self.elsewhere, deadline=90)
+        self.assertEqual(self.overcap("wait", job, deadline=90).status, 0, self.record(job))
+        logs = self.ok("logs", "--rank", "all", "--from", self.here("jobs"), job, env=self.elsewhere).out
+        for out in (follow.out, logs):
+            for node in range(2):
+                said = [line for line in out.splitlines() if line.startswith(f"[{node}] ") and "line" in line]
+                for epoch in (1, 2):
+                    lines = [line.rpartition(": ")[2] for line in said if f"of epoch {epoch}:" in line]
+                    least = 5 if (node, epoch) != (0, 1) else 0  # its peer has failed: it may be stopped before
+                    self.assertEqual(lines, [f"line {i}" for i in range(max(least, len(lines)))], out)
+        self.assertEqual(len(self.record(job)["logs"]), 2)
+        for words in ((), ("--from", self.here("jobs"))):
+            shown = self.ok("query", *words, job, env=self.elsewhere if words else None).out
+            self.assertIn("epoch 2: 2 ranks on 2 nodes", shown)
+        names = [name for name in self.names(self.here("jobs")) if name.startswith(f"jobs/{job}/attempt-1/node-1/")]
+        for name in ("attempt-1/rank-1.log", "attempt-2/rank-1.log", "events.jsonl"):
+            self.assertTrue([found for found in names if f"/node-1/{name}/0" in found], names)
+
     def names(self, store):
         return self.ok("store", "ls", "-R", store).out.splitlines()
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,7 +38,6 @@ class StoredNode {
   Result<int> Run() {
     const std::string name = StrCat("attempt-", options_.attempt, "/");
     OC_TRY_VOID(Claim(name));
-    OC_TRY_VOID(WriteTo(attempt_.Log(node_)));
     courier_.Track({StrCat(name, "rank-", node_, ".log"), StrCat(name, "node-", node_, "/")});
     OC_TRY(process, Prepare());
     OC_TRY(status, RunToEnd(std::move(process)));
@@ -50,7 +50,6 @@ class StoredNode {
   // Who reads the job's logs knows from it that this node has one; who comes after us, that they are ours.
   Result<void> Claim(const std::string& name) {
     const std::string claim = StrCat(name, "agent-0.node-", node_, ".claim");
-    OC_TRY_VOID(files_.MakeFolders(attempt_.Path()));
     OC_TRY_VOID(files_.CreateExclusive(StrCat(options_.job_dir, "/", claim), ClaimToJson(OwnClaim())));
     OC_TRY(there, courier_.Create(claim, nullptr));
     if (there == files_.Read(StrCat(options_.job_dir, "/", claim)).value_or("")) return {};
@@ -97,6 +96,10 @@ class StoredNode {
   PosixFiles files_;
 };
 
+std::string FailureLine(const Error& error) {
+  return StrCat("overcap: node '", OwnHostName(), "': ", ToUtf8(error.message), "\n");
+}
+
 }  // namespace
 
 std::vector<std::string> StoredNodeWords(const AgentOptions& options) {
@@ -127,14 +130,23 @@ Result<StoredNodeOrder> ParseStoredNodeWords(const std::vector<std::string>& wor
 
 Result<int> RunStoredNode(const std::vector<std::string>& words, int node) {
   OC_TRY(order, ParseStoredNodeWords(words));
-  const Fd srun(dup(STDOUT_FILENO));
-  OC_TRY(courier, StartOnNode(order.options));
-  Result<int> status = StoredNode(std::move(order), node, &courier).Run();
+  const AttemptFolder attempt(order.options);
+  OC_TRY_VOID(MakeNodeFolder(order.options.node_folder));
+  OC_TRY_VOID(PosixFiles().MakeFolders(attempt.Path()));
+  // Slurm waits for all who hold the way to srun: the courier, which may outlive this process, is not among
+  // them.
+  const Fd srun(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  OC_TRY_VOID(WriteTo(attempt.Log(node)));
+  auto courier = StartOnNode(order.options);
+  if (!courier) {
+    (void)WriteAll(srun.Get(), FailureLine(courier.error()));
+    return Fail(courier.error());
+  }
+  const Result<int> status = StoredNode(std::move(order), node, &*courier).Run();
   // Where the logs of this node are read, and where srun's own words are.
-  const std::string why =
-      status ? "" : StrCat("overcap: node '", OwnHostName(), "': ", ToUtf8(status.error().message), "\n");
+  const std::string why = status ? "" : FailureLine(status.error());
   for (const int fd : {srun.Get(), STDERR_FILENO}) (void)WriteAll(fd, why);
-  const CourierRest rest = courier.Finish(kDrainSeconds);
+  const CourierRest rest = courier->Finish(kDrainSeconds);
   const std::string said =
       rest.empty() ? SentLine(node) : StrCat("node '", OwnHostName(), "': ", rest.Text(), "\n");
   (void)WriteAll(srun.Get(), said);
