@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "clusters/fake/fake_cluster.h"
+#include "control/node_logs.h"
 
 namespace overcap {
 namespace {
@@ -84,6 +85,51 @@ TEST_F(LogsTest, FollowingShowsWhatIsAddedUntilTheEnd) {
   ASSERT_TRUE(last) << last.error().message;
   EXPECT_EQ(last->state, JobState::kSucceeded);
   EXPECT_EQ(shown, "first\nline 1\nline 2\nline 3\n");
+}
+
+TEST_F(LogsTest, NodesOfAnElasticJobAreFollowedAsTheyCome) {
+  JobSpec spec;
+  spec.id = "ann_1_00000002";
+  spec.command = {"sleep", "10"};
+  spec.resources.max_nodes = 3;
+  ASSERT_TRUE(cluster_.Submit({spec, ""}));
+  cluster_.SetJobFolder(spec.id, folder_, {});
+  std::filesystem::create_directory(folder_ + "/attempt-1");
+  const auto append = [&](int node, const std::string& text) {
+    std::ofstream(StrCat(folder_, "/attempt-1/rank-", node, ".log"), std::ios::app) << text;
+  };
+  int pauses = 0;
+  const auto pause = [&](int64_t) {
+    if (++pauses == 1) append(0, "of node 0\n");
+    if (pauses == 2) append(2, "of node 2\n");
+    if (pauses == 3) cluster_.clock().Advance(20'000'000);
+  };
+  std::string shown;
+  const auto sink = [&](std::string_view bytes) { shown += bytes; };
+  const auto last = FollowLogs(
+      cluster_, spec.id, {.ranks = {}}, sink, [](int) {}, pause);
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_EQ(shown, "[0] of node 0\n[2] of node 2\n");
+  const auto none = FollowLogs(
+      cluster_, spec.id, {.ranks = {1}}, sink, [](int) {}, pause);
+  ASSERT_FALSE(none) << "it has ended, and there is no node 1";
+  EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(LogsTest, NodesWhoseLogsAreInAStoreAreKnownByTheirClaims) {
+  JobRecord record;
+  record.spec.resources.max_nodes = 3;
+  record.spec.store.at = "/nowhere";
+  record.dir = folder_;
+  record.attempt = 1;
+  std::filesystem::create_directory(folder_ + "/attempt-1");
+  for (const char* name : {"agent-0.jsonl", "agent-0.claim", "agent-0.node-2.claim", "agent-0.group.jsonl",
+                           "agent-0.node-x.claim"})
+    std::ofstream(StrCat(folder_, "/attempt-1/", name));
+  AddNodeLogs(&record);
+  ASSERT_EQ(record.logs.size(), 2u);
+  EXPECT_EQ(record.logs[0].rank, 0);
+  EXPECT_EQ(record.logs[1].path, folder_ + "/attempt-1/rank-2.log");
 }
 
 TEST_F(LogsTest, FollowingAnEndedJobShowsAllOfIt) {

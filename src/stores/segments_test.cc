@@ -141,6 +141,13 @@ TEST_F(Segments, WhatIsDroppedIsToldInItsPlace) {
                                      std::string(2'000'000, 'x')));
 }
 
+TEST_F(Segments, WhatSomebodyElseReadsTooIsNeverDropped) {
+  auto upload = Upload();
+  Write(std::string(1'000'000, 'x'));
+  EXPECT_EQ(upload.DropBeyond(1000), 0);
+  EXPECT_EQ(upload.Unsent(), 1'000'000);
+}
+
 TEST_F(Segments, OfAReportOnlyWholeLinesAreTaken) {
   auto upload = Upload({.lines = true});
   Write(std::string("{\"a\":1}\n{\"b\"", 12) + std::string(100, '\0'));

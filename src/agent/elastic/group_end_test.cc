@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/elastic/group_end.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "agent/elastic/node_command.h"
+#include "agent/elastic/stored_node.h"
 
 namespace overcap {
 namespace {
@@ -65,6 +67,42 @@ TEST(NodeCommand, EachNodeHasItsPlaceAndItsShare) {
   EXPECT_NE(std::find(words.begin(), words.end(), "2m"), words.end());
   EXPECT_EQ(ShareOf({0, 1, 4, 5}, 2, 1), (std::vector<int>{4, 5}));
   EXPECT_EQ(ShareOf({}, 3, 2), std::vector<int>{});
+}
+
+TEST(NodeCommand, NodesThatBringTheCodeFirstAreWaitedForLonger) {
+  JobSpec spec;
+  spec.id = "u_1_00000001";
+  spec.command = {"x"};
+  NodeCommand command{spec, 1, 2, "/j", "/j/attempt-1", 10'000'000, "3s", 4'200'000};
+  const std::vector<std::string> words = LaunchWords(command);
+  const auto after = [&](const char* flag) { return *(std::find(words.begin(), words.end(), flag) + 1); };
+  EXPECT_EQ(after("--join-timeout"), "8s");
+  EXPECT_EQ(after("--last-call"), "35s");
+}
+
+TEST(NodeCommand, TheGroupsEventsAreTheAttemptsOwnWhereTheyGoThroughAStore) {
+  JobSpec spec;
+  const NodeCommand command{spec, 2, 2, "/j", "/j/attempt-2"};
+  EXPECT_EQ(GroupEventsFile(command), "/j/events.jsonl");
+  spec.store.at = "s3://b/x";
+  EXPECT_EQ(GroupEventsFile(command), "/j/attempt-2/agent-0.group.jsonl");
+}
+
+TEST(StoredNode, ItsWordsAreReadAsTheyWereWritten) {
+  AgentOptions options;
+  options.id = "u_1234567890_00000001", options.node_folder = "/local", options.attempt = 3;
+  options.via.at = "s3://b/x";
+  std::vector<std::string> words = StoredNodeWords(options);
+  words.insert(words.end(), {"launch", "--", "train"});
+  const auto read = ParseStoredNodeWords(words);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->options.job_dir, "/local/jobs/u_1234567890_00000001");
+  EXPECT_EQ(read->options.attempt, 3);
+  EXPECT_EQ(read->options.via, options.via);
+  EXPECT_EQ(read->launch, (std::vector<std::string>{"launch", "--", "train"}));
+  for (const std::vector<std::string>& bad :
+       {std::vector<std::string>{}, {"--"}, {"--", "rm"}, {"--attempt", "1", "--", "launch"}, {"launch"}})
+    EXPECT_FALSE(ParseStoredNodeWords(bad));
 }
 
 }  // namespace
