@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder on NFS as a store and as the state that hosts share: the suite of all stores, two hosts at once, a network that goes away.
+"""A folder on NFS as a store and as the state that hosts share: the suite of all stores, locks, two hosts at once, a network that goes away.
 
 Real: the kernel's NFS server and two of its clients, each with its own caches (rigs/nfs_rig.py)."""
 import json
@@ -7,6 +7,7 @@ import os
 import pathlib
 import unittest
 
+from lock_rig import COUNT, LOOP
 from rigs.nfs_rig import Nfs
 
 DEADLINE_SECONDS = 600
@@ -65,14 +66,19 @@ class OneHost(OnNfs):
     def test_it_is_nfs(self):
         self.assertIn(f" {self.nfs.folder} nfs4 rw,relatime,vers={self.version}", self.run_on("a", ["cat", "/proc/mounts"]).out)
 
-    def test_the_suite_of_all_stores_holds(self):
+    def run_suite(self, tests):
         if not SUITE.exists():
             raise unittest.SkipTest(f"NOT TESTED: {SUITE} is not built")
-        tests = "File/StoreConformance.*:File/LockConformance.*:FileStore*.*:All/PutCrash.*:PartialUpload*.*"
         done = self.run_on("a", [SUITE, f"--gtest_filter={tests}", "--gtest_brief=1"], deadline=200,
                            env={"OVERCAP_TEST_QUICK_FOLDER": self.nfs.folder, "TMPDIR": self.nfs.folder})
         self.assertRegex(done.out, r"PASSED  \] [1-9]\d* tests?")
         self.assertNotIn("SKIPPED", done.out)
+
+    def test_the_suite_of_all_stores_holds(self):
+        self.run_suite("File/StoreConformance.*:FileStore*.*:All/PutCrash.*:PartialUpload*.*")
+
+    def test_locks_hold(self):
+        self.run_suite("File/LockConformance.*")
 
 
 class OldVersion(OneHost):
@@ -119,6 +125,29 @@ class TwoHosts(OnNfs):
             self.overcap(other, "workspace", "restore", "latest", "--name", host, "--to", restored)
             listing = ["sh", "-c", 'cd "$1" && find . -path ./.overcap -prune -o -type f -print0 | sort -z | xargs -0 sha256sum', "sh"]
             self.assertEqual(self.run_on(other, [*listing, restored]).out, self.run_on(host, [*listing, self.work(host)]).out)
+
+    def test_of_both_one_at_a_time_has_a_lock(self):
+        number, turns = f"{self.nfs.folder}/number", f"{self.nfs.folder}/turns"
+        self.run_on("a", ["sh", "-c", 'printf 0 >"$1"', "sh", number])
+        locked = ["python3", "-c", LOOP, "10", BINARY, "store", "lock", f"{self.nfs.folder}/locks/count", "--", "python3", "-c", COUNT, number, turns]
+        both = [self.nfs.start(host, locked, {"OVERCAP_CONFIG": "/dev/null", "HOME": self.nfs.disk(host)}, 150) for host in ("a", "b")]
+        for one in both:
+            self.ended(one)
+        self.assertEqual(self.run_on("a", ["cat", number]).out, "20")
+        order = [int(line) for line in self.run_on("b", ["cat", turns]).out.split()]
+        self.assertEqual(order, sorted(set(order)))
+
+    def test_a_holder_that_cannot_reach_the_server_ends_its_command_before_another_has_the_lock(self):
+        where = f"{self.nfs.folder}/locks/cut"
+        holder = self.start("a", "store", "lock", where, "--lease", "15s", "--", "sleep", "271")
+        while self.start("b", "store", "lock", where, "--status").wait().status == 0:
+            pass
+        self.run_on("a", ["pgrep", "-f", "^sleep 271"])
+        self.nfs.cut("a")
+        self.overcap("b", "store", "lock", where, "--", "true")
+        self.run_on("a", ["pgrep", "-f", "^sleep 271"], status=1)
+        self.ended(holder, 75)
+        self.nfs.mend("a")
 
     def test_a_server_that_cannot_be_reached_for_a_while_is_waited_for(self):
         here = self.work("a")
