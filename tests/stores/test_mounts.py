@@ -205,7 +205,9 @@ class Folders(MountsRig):
         self.node.mkdir(exist_ok=True)
         folder = self.node / f"overcap-mounts-{os.geteuid()}"
         folder.chmod(0o755)
-        self.job_fails("--mount", f"data={empty},mode=copy", *ran, says="not this user's own folder")
+        self.job_fails("--mount", f"data={empty},mode=copy", *ran, says=["'mounts_at' of the cluster on node", "not this user's own folder"])
+        self.write("overcap.yaml", "clusters:\n  local:\n    gpus: []\n    mounts_at: /proc/nope\n")
+        self.job_fails("--mount", f"data={empty},mode=copy", *ran, says=["'mounts_at' of the cluster on node", "'/proc/nope'", "where you may write"])
         self.assertFalse((self.facts / "ran").exists())
 
     def test_a_resubmitted_job_has_the_same_mounts(self):

@@ -96,8 +96,7 @@ class Keeper {
 
  private:
   Result<void> Prepare() {
-    OC_TRY(written, NodeFolderPath(spec_.mounts_at, variables_));
-    OC_TRY(node_folder, OpenNodeFolder(written));
+    OC_TRY(node_folder, OwnFolder());
     kept_ = node_folder + "/kept";
     AwaitEarlierAttempts(node_folder);
     const MountsSwept swept = SweepMounts(
@@ -118,6 +117,16 @@ class Keeper {
       }
     }
     return {};
+  }
+
+  Result<std::string> OwnFolder() const {
+    const auto written = NodeFolderPath(spec_.mounts_at, variables_);
+    auto folder = written ? OpenNodeFolder(*written) : written;
+    if (folder) return folder;
+    Error error = std::move(folder).error();
+    error.message = StrCat("'mounts_at' of the cluster on node '", OwnHostName(), "': ", error.message);
+    if (error.hint.empty()) error.hint = "it must be a folder of the node where you may write";
+    return Fail(std::move(error));
   }
 
   // One whose agent was killed may still upload what it wrote, which this one is to find.
