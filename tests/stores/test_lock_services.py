@@ -64,6 +64,20 @@ class OnAzurite(LocksHold, Proxied, LockRig):
         self.write("x", "1")
         self.refused("store", "cp", "x", where + ".lock/lease", status=None, says="somebody holds a lock on it")
 
+    def test_with_a_shared_access_signature(self):
+        del self.env["AZURE_STORAGE_CONNECTION_STRING"]
+        storage = self.project / "storage.yaml"
+        name = self.id().rpartition(".")[2]
+        for permissions, status in (("rcw", 0), ("r", 4)):
+            sas = self.server.sas("lock-tests", permissions)
+            storage.write_text(f"account_name: {self.server.account}\ncontainer_name: lock-tests\nsas_token: '{sas}'\n")
+            storage.chmod(0o600)
+            (self.project / "overcap.yaml").write_text(
+                f"stores:\n  locks: {{at: 'az://{self.server.account}/lock-tests/{name}', endpoint: '{self.server.endpoint}', credentials: {storage}}}\n")
+            done = self.overcap("store", "lock", f"locks:{permissions}", "--", "true")
+            self.assertEqual(done.status, status, str(done))
+            self.assertNotIn(sas.rpartition("sig=")[2], done.err)
+
     def test_what_is_no_lock_is_not_replaced(self):
         where = self.here("other")
         self.write("x", "precious")
