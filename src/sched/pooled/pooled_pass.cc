@@ -90,6 +90,7 @@ bool PooledScheduler::IsStuck(const LineKind& kind) const {
 // somebody else is told to go. Those are passed over: a cap that was filled meanwhile is kept for none of
 // them before the next round, which looks at them anew.
 void PooledScheduler::NoteStuck(const Place& place) {
+  if (every_line_) return;
   const LineKind& kind = kinds_[place.kind];
   Stuck& stuck = stuck_[place.kind];
   uint32_t from_limit = ~uint32_t{0};
@@ -137,7 +138,8 @@ void PooledScheduler::Walk(Tier* tier, int64_t now_s) {
       continue;
     }
     unsure_ = false;
-    look = !IsStuck(kinds_[place.kind]) && TryHead(place.line, ref, now_s) == Verdict::kStarted;
+    const bool stuck = !every_line_ && IsStuck(kinds_[place.kind]);
+    look = !stuck && TryHead(place.line, ref, now_s) == Verdict::kStarted;
     if (!look) NoteStuck(place);
     if (look && !lines_[place.line].empty()) push(place.line);
   }

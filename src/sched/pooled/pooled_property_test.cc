@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random pools, labs and jobs, with cancels, checkpoints, lost nodes and closed times: what must hold is
 // looked at after every pass, every job comes to its end, and the same world gives the same answers. Beside
-// the scheduler stands a twin that is told the same and remembers nothing from pass to pass: it decides the
-// same.
+// the scheduler stands a twin that is told the same, remembers nothing from pass to pass and looks at every
+// line in each: it decides the same.
 #include <gtest/gtest.h>
 #include <map>
 #include <queue>
@@ -32,6 +32,7 @@ class World {
       scheduler_.AddAccount(rule);
     }
     twin_ = scheduler_;
+    twin_.LookAtEveryLine();
     int64_t at = 0;
     const int jobs = size_ == Size::kLarge ? 900 : 60;
     for (int i = 0; i < jobs; ++i) {

@@ -72,6 +72,9 @@ class PooledScheduler {
 
   // Drops all that is remembered between passes to spare work. Decisions are the same without it: tests look.
   void Forget();
+  // From now on each pass looks at every line, also at those of a kind that was found stuck: as slow as the
+  // definition, and the same decisions; tests look.
+  void LookAtEveryLine() { every_line_ = true; }
 
   // ---- to look at, for those who explain and those who check
   enum class State : uint8_t { kGone, kQueued, kClaiming, kRunning, kLeaving };
@@ -318,6 +321,7 @@ class PooledScheduler {
   int64_t opened_s_ = -kForever;               // the last pass, as far as openings are concerned
   size_t queued_ = 0, running_ = 0;
   uint64_t pass_ = 0, version_ = 0;  // pass_: rounds of passes
+  bool every_line_ = false;
   bool unsure_ = false;     // why the last one is stuck may be otherwise for the next one of its kind
   bool once_more_ = false;  // somebody for whom something was kept has started elsewhere
   int64_t wake_s_ = kForever;
