@@ -73,6 +73,9 @@ Result<void> CheckTarget(const ClusterPicture& picture, const PictureJob& job) {
   if (job.wait == WaitKind::kDependency) return no("it waits for other jobs first");
   if (job.wait == WaitKind::kTime) return no("it waits for a later time first");
   if (job.wait == WaitKind::kNever) return no("it never starts as it is");
+  // The plain words say "down, drained or reserved" of any node; Slurm adds this where it is a reservation.
+  if (job.wait == WaitKind::kNodes && job.reason_text.find("maintenance") != std::string::npos)
+    return no("it waits for a maintenance, of which nothing more is known here");
   if (!InLine(job)) return no("nothing is known of what it waits for");
   if (job.wait == WaitKind::kLimit && !LimitIsKnown(picture, job))
     return no("the limit that it waits for is not known here");

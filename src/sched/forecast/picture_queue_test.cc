@@ -162,6 +162,12 @@ TEST(PictureQueue, WhatCannotBeForetoldSaysWhy) {
   EXPECT_EQ(Refused(picture, 0), "no promise: it waits for other jobs first");
   picture.jobs[0].wait = WaitKind::kHeld;
   EXPECT_EQ(Refused(picture, 0), "no promise: it is held");
+  picture.jobs[0].wait = WaitKind::kNodes;
+  EXPECT_EQ(Refused(picture, 0), "");
+  picture.jobs[0].reason_text =
+      "a node that it needs is down, drained or reserved (Reserved for maintenance)";
+  EXPECT_EQ(Refused(picture, 0),
+            "no promise: it waits for a maintenance, of which nothing more is known here");
   picture.jobs[0].wait = WaitKind::kLimit, picture.jobs[0].cap_of = CapOf::kLab,
   picture.jobs[0].cap_thing = CapThing::kJobs;
   EXPECT_EQ(Refused(picture, 0), "no promise: the limit that it waits for is not known here");
