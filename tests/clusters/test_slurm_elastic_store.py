@@ -277,6 +277,10 @@ class Nodes(ElasticStoreRig):
         self.go(job)
         self.check_whole(job, lost=("a1-e1-r1",))
 
+    def test_mounts_that_only_the_first_node_would_have_are_refused(self):
+        for nodes in ("2", "1:2"):
+            self.refused("submit", "--mount", f"data={self.facts}", "--nodes", nodes, "-n", "0", "--", NODE_PYTHON, "train.py", says="only the first")
+
     def test_an_abort_while_the_store_is_away_ends_it(self):
         job = self.train("--nodes", "2:2")
         self.at(1, 1, 2)
