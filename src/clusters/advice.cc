@@ -179,7 +179,10 @@ class Adviser {
   bool Capped(std::string* why) const {
     const PictureLab* lab = lab_.empty() ? nullptr : CappedLab(picture_, lab_);
     if (lab == nullptr || spec_.resources.gpus == 0) return false;
-    const int used = LabUse(picture_, lab->name).gpus;
+    const bool yields =
+        !asked_.empty() &&
+        std::all_of(asked_.begin(), asked_.end(), [](const PicturePartition* one) { return one->yields; });
+    const int used = GpusInTheWay(LabUse(picture_, lab->name), yields);
     if (used + spec_.resources.gpus <= *lab->gpu_cap) return false;
     *why = spec_.resources.gpus > *lab->gpu_cap ? StrCat("asks for ", CountOf(spec_.resources.gpus, "GPU"),
                                                          ", lab '", lab->name, "' may have ", *lab->gpu_cap)

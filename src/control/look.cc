@@ -107,6 +107,7 @@ Result<void> AddPolicy(Cluster& cluster, ClusterPicture* picture) {
     made.preemptable = !one.preempted_by.empty();
     made.grace_s = one.grace_s;
     made.overcap = one.counts == CapRule::kFree;
+    made.yields = one.counts == CapRule::kYields;
     made.allowed_labs = one.labs;
     picture->partitions.push_back(std::move(made));
   }
@@ -115,6 +116,7 @@ Result<void> AddPolicy(Cluster& cluster, ClusterPicture* picture) {
       job.partition = own->name;
     const PolicyPartition* partition = FindPolicyPartition(*policy, job.partition);
     job.overcap = partition != nullptr && partition->counts == CapRule::kFree;
+    job.yields = partition != nullptr && partition->counts == CapRule::kYields;
     if (partition == nullptr || job.time_limit_s != 0) continue;
     job.time_limit_s = partition->default_time_s > 0 ? partition->default_time_s : partition->max_time_s;
     job.limit_of_partition = true;

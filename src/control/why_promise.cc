@@ -30,7 +30,7 @@ std::string WhatItHas(const PictureJob& job) {
 bool IsCapped(const ClusterPicture& picture, const PictureJob& job) {
   if (job.wait == WaitKind::kLimit) return job.cap_of == CapOf::kLab;
   const PictureLab* lab = job.overcap ? nullptr : CappedLab(picture, job.lab);
-  return lab != nullptr && LabUse(picture, lab->name).gpus + job.gpus > *lab->gpu_cap;
+  return lab != nullptr && GpusInTheWay(LabUse(picture, lab->name), job.yields) + job.gpus > *lab->gpu_cap;
 }
 
 // Whether what it gives back could be for the job that waits.

@@ -36,6 +36,7 @@ struct PicturePartition {
   bool preemptable = false;                    // jobs there may be stopped for others
   int64_t grace_s = 0;                         // and are told so long before
   bool overcap = false;                        // use of others' idle GPUs: counted apart
+  bool yields = false;                         // counts, but gives way to labmates
   std::string qos = {};                        // whose limits hold for all jobs there
   std::vector<std::string> allowed_labs = {};  // empty: all
   std::vector<std::string> denied_labs = {};
@@ -91,7 +92,8 @@ struct PictureJob {
   WaitKind wait = WaitKind::kNone;
   CapOf cap_of = CapOf::kNone;
   CapThing cap_thing = CapThing::kNone;
-  bool overcap = false;                    // in an overcap partition
+  bool overcap = false;                    // does not count against its lab's cap
+  bool yields = false;                     // counts, but labmates' jobs that do not yield start all the same
   int tasks = 1;                           // waiting tasks of an array stand in one row
   int gpus = 0, cpus = 0, node_count = 0;  // of one task
   std::vector<TypedGpus> gpu_types = {};   // of one task; fewer than `gpus` where types are not told

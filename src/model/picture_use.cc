@@ -27,6 +27,7 @@ void AddUse(const PictureJob& job, PictureUse* use) {
   (job.overcap ? use->overcap_jobs : use->jobs) += 1;
   (job.overcap ? use->overcap_gpus : use->gpus) += job.gpus;
   (job.overcap ? use->overcap_cpus : use->cpus) += job.cpus;
+  if (job.yields && !job.overcap) use->yielding_gpus += job.gpus;
   int typed = 0;
   for (const TypedGpus& kind : job.gpu_types) {
     use->types[kind.type] += kind.count;
@@ -60,6 +61,10 @@ PictureUse LabUse(const ClusterPicture& picture, std::string_view lab) {
     if (is_new) place->second = LabIsWithin(picture, job.lab, lab);
     return place->second;
   });
+}
+
+int GpusInTheWay(const PictureUse& of_lab, bool yields) {
+  return yields ? of_lab.gpus : of_lab.gpus - of_lab.yielding_gpus;
 }
 
 const PictureLab* CappedLab(const ClusterPicture& picture, std::string_view lab) {

@@ -19,6 +19,7 @@ struct PictureUse {
   int waiting_jobs = 0, waiting_gpus = 0, waiting_cpus = 0;  // over the cap or not
   int capped_jobs = 0, capped_gpus = 0;                      // of those that wait: because a cap is in use
   std::map<std::string, int> types;                          // running GPUs by type, over the cap or not
+  int yielding_gpus = 0;                                     // of `gpus`: they give way to labmates
   bool operator==(const PictureUse&) const = default;
 };
 
@@ -31,6 +32,9 @@ bool LabIsWithin(const ClusterPicture& picture, std::string_view lab, std::strin
 
 // What counts against the lab's cap, with those of the labs below it.
 PictureUse LabUse(const ClusterPicture& picture, std::string_view lab);
+
+// GPUs that keep a job within the lab's cap from starting; one that yields is kept by all that count.
+int GpusInTheWay(const PictureUse& of_lab, bool yields);
 
 // The lab itself or the nearest above it with a cap on GPUs; nullptr: none has.
 const PictureLab* CappedLab(const ClusterPicture& picture, std::string_view lab);

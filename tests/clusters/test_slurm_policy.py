@@ -1,53 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A policy brought to a real Slurm that has nothing of it: what differs, making it so, being killed meanwhile; then the rules
-hold: caps, limits of debug, who gives way to whom, and nobody loses a step."""
+"""A policy brought to a real Slurm that has nothing of it: what differs, making it so, being killed meanwhile. And to one that
+an older version had set up."""
 import json
 import signal
 import time
 
-from slurm_jobs_rig import DEADLINE, NODE_PYTHON, REPOSITORY, SlurmJobsRig, main
-from rigs.counting_job import COUNTING_JOB
-from rigs.slurm_policy import PolicyCluster
+from slurm_jobs_rig import DEADLINE, main
+from slurm_policy_rig import PATIENCE, PolicyRig, SharedRig
 
 DEADLINE_SECONDS = 400
-PATIENCE = 4 * DEADLINE  # a requeued job waits some seconds, and whoever took its place must end first
-
-POLICY = """
-nodes:
-  n[1-2]: {{gpus: a40:2, cpus: 16}}
-labs:
-  vision: {{gpus: 2, members: [{owner}, ann, bob], admins: [ann]}}
-  language: {{gpus: {{total: 2, a40: 2}}, cpus: 32, members: [{owner}, carol, ann]}}
-partitions:
-  debug: {{gpus_per_user: 1}}
-  user-overcap: {{grace: 0, quantum: 0}}
-  overcap: {{grace: 2m, quantum: 0}}
-maintenance:
-  - {{name: power, nodes: n1, start: 2036-12-01T08:00:00Z, duration: 8h}}
-"""
-
-
-class PolicyRig(SlurmJobsRig):
-    settings = "partition: short"
-    applied = False
-
-    @classmethod
-    def setUpClass(cls):
-        super(SlurmJobsRig, cls).setUpClass()
-        cls.slurm = PolicyCluster(nodes=2, gpus=2)
-        cls.addClassCleanup(lambda: cls.slurm.close())
-
-    def setUp(self):
-        super().setUp()
-        self.policy = self.project / "policy.yaml"
-        self.policy.write_text(POLICY.format(owner=self.slurm.owner))
-
-    def apply(self, *words):
-        return self.overcap("policy", "apply", "--write", str(self.slurm.folder / "etc"), *words, str(self.policy),
-                            deadline=2 * DEADLINE)
-
-    def lines_of(self, *argv):
-        return self.slurm.must(list(argv)).splitlines()
 
 
 class Applied(PolicyRig):
@@ -81,9 +42,18 @@ class Applied(PolicyRig):
 
         rows = dict(line.split("|", 1) for line in self.qos())
         self.assertEqual(rows["vision"], "gres/gpu=2|language-user-overcap,overcap,vision-user-overcap")
-        self.assertEqual(set(rows["language"].split("|")[0].split(",")), {"cpu=32", "gres/gpu=2", "gres/gpu:a40=2"})
+        self.assertEqual(set(rows["language"].split("|")[0].split(",")), {"cpu=24", "gres/gpu=2", "gres/gpu:a40=2"})
+        self.assertEqual(rows["language-user-overcap"], "|overcap")
+        tree = self.lines_of("sacctmgr", "-n", "-P", "show", "associations", "where", "cluster=lab", "format=Account,"
+                             "ParentName,User,Share,GrpTRES,QOS,DefaultQOS")
+        self.assertEqual([row for row in tree if row.startswith("vision") and not row.split("|")[2]],
+                         ["vision-lab|root||2||normal|",
+                          "vision|vision-lab||1|gres/gpu=2|vision,vision-user-overcap|vision",
+                          "vision-overcap|vision-lab||1||overcap|overcap"])
+        users = self.lines_of("sacctmgr", "-n", "-P", "show", "user", "format=User,DefaultAccount")
+        self.assertEqual({"ann|vision", "bob|vision", "carol|language"} - set(users), set())
         accounts = self.lines_of("sacctmgr", "-n", "-P", "show", "account", "withcoord", "format=Account,Coordinators")
-        self.assertIn("vision|ann", accounts)
+        self.assertEqual({"vision|ann", "vision-overcap|ann", "vision-lab|"} - set(accounts), set())
         self.assertIn("ReservationName=power", self.slurm.must(["scontrol", "show", "reservation"]))
 
         self.change("ann, bob]", "ann, eve]")   # one leaves, one comes
@@ -91,7 +61,9 @@ class Applied(PolicyRig):
         self.change("gpus: 2, members", "gpus: 1, members")
         changed = self.apply()
         self.assertEqual(changed.status, 0, str(changed))
-        for text in ("add to account 'vision': eve", "remove from account 'vision': bob", "GrpTRES=gres/gpu=1",
+        for text in ("add to account 'vision': eve", "remove from account 'vision': bob",
+                     "add to account 'vision-overcap': eve", "remove from account 'vision-overcap': bob",
+                     "change qos 'vision': GrpTRES=gres/gpu=1", "change account 'vision': GrpTRES=gres/gpu=1",
                      "MaxTRESPerUser=gres/gpu=2"):
             self.assertIn(text, changed.out)
         self.assertEqual(self.apply().out.splitlines(), ["nothing to change"])
@@ -111,92 +83,88 @@ class Applied(PolicyRig):
         self.assertIn("the policy is for cluster 'other', this one is called 'lab'", done.err)
 
 
-class Ruled(PolicyRig):
-    def setUp(self):
-        super().setUp()
-        self.write("resume.py", COUNTING_JOB)
-        self.env.update(PYTHONPATH=str(REPOSITORY / "python"), PYTHONDONTWRITEBYTECODE="1")
-        if not type(self).applied:
-            done = self.apply()
-            self.assertEqual(done.status, 0, str(done))
-            type(self).applied = True
+OLD_CONF = """
+PartitionName=debug Nodes=n[1-2] Default=NO PriorityTier=40 QOS=part-debug AllowAccounts=vision,language AllowQos={own},{mates}
+PartitionName=short Nodes=n[1-2] Default=YES PriorityTier=30 QOS=part-short AllowAccounts=vision,language AllowQos={own},{mates}
+PartitionName=long Nodes=n[1-2] Default=NO PriorityTier=20 QOS=part-long AllowAccounts=vision,language AllowQos={own},{mates}
+PartitionName=user-overcap Nodes=n[1-2] Default=NO PriorityTier=10 QOS=part-user-overcap AllowAccounts=vision,language AllowQos={mates}
+PartitionName=overcap Nodes=n[1-2] Default=NO PriorityTier=0 QOS=part-overcap AllowAccounts=vision,language AllowQos=overcap
+""".format(own="vision,language", mates="vision-user-overcap,language-user-overcap")
 
-    def sbatch(self, lab, gpus, *words, partition="short", seconds=300):
-        return self.slurm.submit("-A", lab, "-p", partition, "-N1", f"--gpus-per-node={gpus}", "-o", "/dev/null", *words,
-                                 "--wrap", f"exec sleep {seconds}")
+# What an older version did: one account for each lab, without a cap, and the cap on both its QOS.
+OLD_COMMANDS = """
+add qos overcap PreemptMode=requeue
+add qos vision-user-overcap Priority=10 Preempt=overcap PreemptMode=requeue GrpTRES=gres/gpu=2
+add qos language-user-overcap Priority=10 Preempt=overcap PreemptMode=requeue GrpTRES=cpu=24,gres/gpu=2,gres/gpu:a40=2
+add qos vision Priority=40 Preempt=language-user-overcap,overcap,vision-user-overcap GrpTRES=gres/gpu=2
+add qos language Priority=40 Preempt=language-user-overcap,overcap,vision-user-overcap GrpTRES=cpu=24,gres/gpu=2,gres/gpu:a40=2
+add qos part-debug MaxTRESPerUser=gres/gpu=1 MaxWall=04:00:00
+add qos part-short MaxWall=2-00:00:00
+add qos part-long MaxWall=7-00:00:00
+add qos part-user-overcap MaxWall=2-00:00:00
+add qos part-overcap MaxWall=2-00:00:00
+add account vision Parent=root Fairshare=2 QOS=overcap,vision,vision-user-overcap DefaultQOS=vision Cluster=lab
+add account language Parent=root Fairshare=2 QOS=language,language-user-overcap,overcap DefaultQOS=language Cluster=lab
+add user ann,bob,{owner} Account=vision Cluster=lab
+add user ann,carol,{owner} Account=language Cluster=lab
+add coordinator Account=vision Names=ann
+"""
 
-    def said(self, job, attempt=1):
-        """The lines of its rank; none while it has not begun."""
-        path = self.folder(job) / f"attempt-{attempt}" / "rank-0.log"
-        return path.read_text().splitlines() if path.exists() else []
 
-    def wait_usage(self, wanted):
-        """wanted: {lab: {field: value}}. What is shown may be some seconds old."""
-        def shown():
-            labs = {lab["name"]: lab for lab in json.loads(self.ok("usage", "-l", "--json").out)["labs"]}
-            return {name: {field: labs.get(name, {}).get(field) for field in fields} for name, fields in wanted.items()}
-        self.until(lambda: shown() == wanted, f"usage to show {wanted}", PATIENCE)
+class OfAnOlderVersion(SharedRig):
+    def test_accounts_and_jobs_are_moved_over_and_what_runs_goes_on(self):
+        slurm = self.slurm
+        self.policy.write_text(self.policy.read_text().replace("grace: 2m", "grace: 0"))
+        for line in OLD_COMMANDS.format(owner=slurm.owner).strip().splitlines():
+            slurm.must(["sacctmgr", "-i", *line.split()])
+        self.until(lambda: "QOS=part-overcap(" in slurm.must(["scontrol", "show", "assoc_mgr", "flags=qos"]), "the QOS")
+        slurm.policy_conf.write_text(OLD_CONF)
+        slurm.must(["scontrol", "reconfigure"])
+        old = dict(partition="overcap")
+        borrowed = [self.sbatch("vision", 1, "--requeue", "--qos=overcap", **old) for _ in range(3)]
+        yields = self.sbatch("vision", 1, "--qos=vision-user-overcap", partition="user-overcap")
+        for number in (*borrowed, yields):
+            slurm.wait_state(number, "RUNNING", seconds=PATIENCE)
+        waiting = self.sbatch("vision", 1, "--qos=overcap", **old, seconds=2)
+        array = self.sbatch("language", 1, "--qos=overcap", "--array=0-3%2", **old, seconds=2)
 
-    def partition_of(self, number):
-        return self.slurm.must(["squeue", "-h", "-j", str(number), "-o", "%P"]).strip()
+        shown = self.apply("--dry-run")
+        self.assertEqual(shown.status, 0, str(shown))
+        for text in ("add account 'vision-lab': Parent=root Fairshare=2",
+                     "change account 'vision': Parent=vision-lab Fairshare=1 GrpTRES=gres/gpu=2 QOS=vision,vision-user-overcap",
+                     "add account 'vision-overcap': Parent=vision-lab",
+                     "change qos 'vision-user-overcap': GrpTRES=gres/gpu=-1",
+                     f"move job '{waiting}' to account 'vision-overcap'", f"move job '{array}_[0-3]' to account 'language-overcap'",
+                     "partition 'overcap': AllowAccounts: vision,language -> vision-overcap,language-overcap"):
+            self.assertIn(text, shown.out)
+        self.assertIn("3 running jobs of account 'vision' belong into 'vision-overcap'", shown.err)
+        self.assertLess(shown.out.index("change account 'vision':"), shown.out.index("change qos 'vision-user-overcap'"))
+        for number in range(4):  # killed at some moment or other
+            process = self.start("policy", "apply", "--write", str(slurm.folder / "etc"), str(self.policy))
+            time.sleep(0.05 * number)  # of the test's own doing: the moment does not matter
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        done = self.apply()
+        self.assertEqual(done.status, 0, str(done))
+        again = self.apply()
+        self.assertEqual(again.status, 0, str(again))
+        self.assertIn("nothing to change", again.out)
+        self.assertEqual([slurm.job_state(number) for number in (*borrowed, yields)], ["RUNNING"] * 4, "what runs goes on")
 
-    def test_borrowers_give_back_within_the_grace_time_and_lose_no_step(self):
-        jobs = [self.submit("-p", "overcap", "--qos", "overcap", "--account", lab, "--requeue", "--warn", "60s", "-n", "1",
-                            "--", NODE_PYTHON, "-S", "resume.py") for lab in ("vision", "vision", "vision", "language")]
-        for job in jobs:  # vision has three GPUs, and owns two
-            self.until(lambda job=job: self.said(job), f"{job} to count", PATIENCE)
-        self.wait_usage({"vision": {"gpus": 0, "overcap_gpus": 3, "gpu_cap": 2},
-                         "language": {"gpus": 0, "overcap_gpus": 1, "gpu_cap": 2}})
-        began = time.monotonic()
-        owners = [self.sbatch("language", 2, seconds=2), self.sbatch("vision", 2, seconds=2)]
-        for number in owners:
-            self.slurm.wait_state(number, "RUNNING", "COMPLETING", "COMPLETED", seconds=PATIENCE)
-        # The grace time is never needed, the warning is enough.
-        self.assertLess(time.monotonic() - began, 120)
-        for job in jobs:
-            self.until(lambda job=job: self.said(job, attempt=2), f"{job} to go on", PATIENCE)
-        (self.facts / "finish").touch()
-        for job in jobs:
-            self.assertEqual(self.overcap("wait", job, deadline=PATIENCE).status, 0)
-            first, second = self.said(job), self.said(job, attempt=2)
-            self.assertEqual(first[0], "attempt 1 begins at step 0")
-            saved = int(first[1].removeprefix("saved step "))
-            self.assertEqual(second[0], f"attempt 2 begins at step {saved}", "not a step is lost or done twice")
-            self.assertGreaterEqual(int(second[1].removeprefix("done at step ")), saved)
-            self.assertEqual((self.job(job)["state"], self.job(job)["restarts"]), ("succeeded", 1))
-
-    def test_caps_and_the_limits_of_debug_hold(self):
-        inside = self.sbatch("language", 2)
-        self.slurm.wait_state(inside, "RUNNING")
-        above = self.sbatch("language", 1)
-        self.slurm.wait_reason(above, "QOSGrpGRES")
-        debug = self.sbatch("vision", 1, partition="debug")
-        self.slurm.wait_state(debug, "RUNNING")
-        second = self.sbatch("vision", 1, partition="debug")
-        self.slurm.wait_reason(second, "QOSMaxGRESPerUser")
-        long = self.slurm.run(["sbatch", "-A", "vision", "-p", "debug", "-t", "5:00:00", "--wrap", "true"])
-        self.assertIn("Requested time limit is invalid", long.stderr)
-        # Nobody borrows under the name of what he owns, and the other way round.
-        for words in (["-p", "overcap"], ["-p", "short", "--qos=overcap"], ["-p", "user-overcap"]):
-            refused = self.slurm.run(["sbatch", "-A", "vision", *words, "--wrap", "true"])
-            self.assertIn("Invalid qos specification", refused.stderr, words)
-        self.wait_usage({"language": {"gpus": 2, "gpu_cap": 2, "capped_gpus": 1}, "vision": {"gpus": 1, "gpu_cap": 2}})
-
-    def test_user_overcap_spills_and_yields_to_labmates(self):
-        """Two that may spill have the lab's two GPUs, the other lab has its own: then a labmate comes."""
-        spilled = [self.sbatch("vision", 1, "--requeue", "--qos=vision-user-overcap", partition="short,user-overcap")
-                   for _ in range(2)]
-        other = self.sbatch("language", 2)
-        for number in (*spilled, other):
-            self.slurm.wait_state(number, "RUNNING")
-            self.assertIn(self.partition_of(number), ("short", "user-overcap"))
-        third = self.sbatch("vision", 1, "--qos=vision-user-overcap", partition="user-overcap")
-        self.slurm.wait_reason(third, "QOSGrpGRES", seconds=PATIENCE)  # also by itself it is held to the cap
-        mate = self.sbatch("vision", 2)
-        self.slurm.wait_state(mate, "RUNNING", seconds=PATIENCE)
-        for number in spilled:
-            self.assertEqual(self.slurm.job_state(number), "PENDING")
-        self.assertEqual(self.slurm.job_state(other), "RUNNING", "what counts in full is nobody's to take")
+        mate = self.sbatch("vision", 2, seconds=2)  # takes two of what is borrowed
+        slurm.wait_state(mate, "RUNNING", "COMPLETING", "COMPLETED", seconds=PATIENCE)
+        victims = [number for number in borrowed if slurm.job_state(number) != "RUNNING"]
+        self.assertEqual(len(victims), 2)
+        moved = self.apply()
+        self.assertEqual(moved.status, 0, str(moved))
+        for number in victims:
+            self.assertIn(f"move job '{number}' to account 'vision-overcap'", moved.out)
+        slurm.wait_state(waiting, "COMPLETED", seconds=PATIENCE)
+        for number in victims:
+            slurm.wait_state(number, "RUNNING", seconds=PATIENCE)
+            self.assertEqual(self.place_of(number), "vision-overcap overcap")
+        slurm.must(["scancel", *(str(number) for number in victims)])
+        slurm.wait_sacct(f"{array}_3", "COMPLETED", seconds=PATIENCE)
 
 
 if __name__ == "__main__":

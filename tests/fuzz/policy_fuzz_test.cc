@@ -105,7 +105,8 @@ TEST(PolicyFuzz, WhatSlurmSaysOfAPolicyIsReadOrRefused) {
       "PartitionName=debug AllowAccounts=a,b Default=YES QoS=part-debug MaxTime=04:00:00\n";
   const std::string reservation = "ReservationName=power StartTime=1796112000 EndTime=1796140800 Nodes=n1\n";
   const std::string node = "NodeName=n1 Gres=gpu:a40:4(S:0),gpu:t4:2 OS=Linux 6 #1 \n";
-  ForEachInput(Mutator({qos, account, partition, reservation, node, "ann|vision|None\n", "vision|ann,bob\n"},
+  ForEachInput(Mutator({qos, account, partition, reservation, node, "ann|vision|None\n", "vision|ann,bob\n",
+                        "12_[3-5%2]|vision|overcap|PENDING\n7|vision|vision|RUNNING\n"},
                        words, 62),
                [&](const std::string& input) {
                  bool understood = false;
@@ -122,6 +123,7 @@ TEST(PolicyFuzz, WhatSlurmSaysOfAPolicyIsReadOrRefused) {
                  look(ParsePartitionFields(input));
                  look(ParseReservations(input));
                  look(ParsePolicyNodes(input));
+                 look(ParsePolicyJobs(input));
                  return understood;
                });
 }

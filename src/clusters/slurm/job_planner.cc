@@ -2,22 +2,40 @@
 #include "clusters/slurm/job_planner.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "clusters/plan_text.h"
+#include "clusters/slurm/accounts_text.h"
 #include "clusters/slurm/node_kinds.h"
+#include "clusters/slurm/partition_text.h"
+#include "clusters/slurm/submit_place.h"
+#include "sys/user.h"
 
 namespace overcap {
 namespace {
 
 constexpr int64_t kDayUs = 86400LL * 1'000'000;
+constexpr int64_t kRareUs = 600'000'000;  // what changes when an administrator types something
 constexpr int64_t kLead = 60, kShortestLead = 10;
 
 template <typename T>
 const T& Either(const T& first, const T& second) {
   return first.empty() ? second : first;
+}
+
+// Whether the user tells Slurm's programs themselves where jobs belong.
+bool SaysPlace(const std::vector<std::string>& args) {
+  static constexpr const char* kVariables[] = {"SBATCH_ACCOUNT", "SBATCH_QOS", "SBATCH_PARTITION",
+                                               "SLURM_ACCOUNT",  "SLURM_QOS",  "SLURM_PARTITION"};
+  static constexpr std::string_view kOptions[] = {"--account", "-A", "--qos", "-q", "--partition", "-p"};
+  return std::ranges::any_of(kVariables, [](const char* name) { return getenv(name) != nullptr; }) ||
+         std::ranges::any_of(args, [](const std::string& word) {
+           return std::ranges::any_of(kOptions,
+                                      [&](std::string_view option) { return word.starts_with(option); });
+         });
 }
 
 // Jobs through a store find all on their node: nothing of here is named.
@@ -73,7 +91,27 @@ SbatchSettings JobPlanner::Settings(const JobSpec& spec) {
   settings.extra_args.insert(settings.extra_args.end(), spec.placement.args.begin(),
                              spec.placement.args.end());
   if (!spec.resources.gpu_type.empty()) settings.gpu_types = GpuTypesOf(KnownNodes());
+  if (!SaysPlace(settings.extra_args)) ChoosePlaceFor(spec.user.empty() ? UserName() : spec.user, &settings);
   return settings;
+}
+
+// What cannot be known is sbatch's to say.
+void JobPlanner::ChoosePlaceFor(const std::string& user, SbatchSettings* settings) {
+  if (settings->partitions.empty()) return;
+  const auto text = context_->mirror().Read(MirrorKind::kPartitions, kRareUs);
+  const auto partitions = text ? ParsePartitions(*text->text) : Result<std::vector<SlurmPartition>>();
+  const SubmitPlace named{settings->partitions, settings->account, settings->qos};
+  if (!text || !partitions || !PlaceMatters(named, *partitions)) return;
+  std::string default_account;
+  if (named.account.empty()) {
+    const auto known = context_->mirror().Read(MirrorKind::kUsers, kDayUs);
+    const auto users = known ? ParseUsers(*known->text) : Result<std::vector<SlurmUser>>();
+    for (const SlurmUser& one : users ? *users : std::vector<SlurmUser>()) {
+      if (one.name == user) default_account = one.default_account;
+    }
+  }
+  SubmitPlace chosen = ChoosePlace(named, *partitions, default_account);
+  settings->account = std::move(chosen.account), settings->qos = std::move(chosen.qos);
 }
 
 Result<void> JobPlanner::CheckLimits(const JobSpec& spec) const {

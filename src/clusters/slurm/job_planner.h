@@ -20,19 +20,21 @@ class JobPlanner {
 
   // `after`: those of spec.after and spec.replaces that have not ended.
   Result<SbatchPlan> Plan(const JobSpec& spec, std::vector<SlurmDependency> after);
-  // The command that such a plan will have, as far as the placement says it; nothing is asked for it.
+  // The command that such a plan will have, as far as the placement says it.
   std::vector<std::string> Command(const std::string& id, const Placement& placement);
   // What a plan looks like to people: the command line and the script.
   std::string Text(const JobSpec& spec, const SbatchPlan& plan) const;
   // What was asked for, to name it in messages.
   ToolContext Named(const JobSpec& spec) const;
 
-  // The configuration's settings with what the spec says over them.
+  // The configuration's settings with what the spec says over them, and the account and QOS that go with its
+  // partitions (submit_place.h). What is known of those is ten minutes old at most.
   SbatchSettings Settings(const JobSpec& spec);
   // The nodes as they were known last; the cluster is asked only when they never were. Empty: not known.
   std::vector<SlurmNode> KnownNodes();
 
  private:
+  void ChoosePlaceFor(const std::string& user, SbatchSettings* settings);
   Result<void> CheckLimits(const JobSpec& spec) const;
   Result<void> CheckFits(const JobSpec& spec);
   Result<std::vector<SlurmNode>> ReadNodes(int64_t max_age_us);

@@ -40,6 +40,8 @@ void TakeField(std::string_view name, std::string_view value, SlurmPartition* pa
     partition->qos = value == "N/A" || value == "(null)" ? std::string_view() : value;
   } else if (name == "AllowAccounts") {
     partition->allowed_accounts = NamesOf(value);
+  } else if (name == "AllowQos") {
+    partition->allowed_qos = NamesOf(value);
   } else if (name == "DenyAccounts") {
     partition->denied_accounts = NamesOf(value);
   }

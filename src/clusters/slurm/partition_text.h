@@ -17,9 +17,9 @@ struct SlurmPartition {
   int64_t max_time_s = 0;  // 0: no limit
   int64_t grace_s = 0;     // of its jobs when they are preempted
   int priority_tier = 0;
-  std::string preempt_mode;                                    // "OFF", "REQUEUE", "CANCEL", "SUSPEND,GANG"
-  std::string qos;                                             // "": none
-  std::vector<std::string> allowed_accounts, denied_accounts;  // empty: no such list
+  std::string preempt_mode;  // "OFF", "REQUEUE", "CANCEL", "SUSPEND,GANG"
+  std::string qos;           // "": none
+  std::vector<std::string> allowed_accounts, denied_accounts, allowed_qos;  // empty: no such list
 };
 
 std::vector<std::string> PartitionCommand();

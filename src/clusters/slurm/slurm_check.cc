@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "clusters/slurm/accounts_text.h"
 #include "clusters/slurm/check_folder.h"
+#include "clusters/slurm/lab_accounts.h"
 #include "clusters/slurm/slurm_time.h"
 #include "clusters/slurm/slurm_view.h"
 #include "clusters/slurm/submit_reply.h"
@@ -207,7 +208,7 @@ std::vector<ClusterFinding> CheckSlurmSettings(const SchedulerSettings& settings
     if (std::find(lab.users.begin(), lab.users.end(), user) != lab.users.end()) labs.push_back(lab.name);
   }
   if (!settings.account.empty() && !labs.empty() &&
-      std::find(labs.begin(), labs.end(), settings.account) == labs.end())
+      std::find(labs.begin(), labs.end(), LabInPicture(picture, settings.account)) == labs.end())
     bad(StrCat("you are not in account '", settings.account, "'"), StrCat("yours are: ", Join(labs, ", ")));
   if (!settings.qos.empty() && !picture.qos.empty() && FindQos(picture, settings.qos) == nullptr)
     bad(StrCat("there is no QOS '", settings.qos, "'"), "sacctmgr show qos lists them");

@@ -78,7 +78,7 @@ TEST_F(SlurmClusterTest, LimitsOfTheConfigurationAreKept) {
   EXPECT_TRUE(cluster.Plan(spec));
 }
 
-TEST_F(SlurmClusterTest, ThePlanShowsTheCommandAndTheScriptAndAsksNobody) {
+TEST_F(SlurmClusterTest, ThePlanShowsTheCommandAndTheScriptAndAsksForPartitionsAlone) {
   JobSpec spec = Spec();
   spec.placement.partitions = {"short", "long"};
   spec.requeue_on_timeout = true;
@@ -88,7 +88,11 @@ TEST_F(SlurmClusterTest, ThePlanShowsTheCommandAndTheScriptAndAsksNobody) {
                                       "#!/bin/sh", "/opt/overcap agent --job"}) {
     EXPECT_NE(plan->text.find(part), std::string::npos) << part << " is not in " << plan->text;
   }
-  EXPECT_TRUE(slurm_->calls.empty());
+  ASSERT_EQ(slurm_->calls.size(), 1u);
+  EXPECT_EQ(slurm_->calls[0].back(), "partition");
+  spec.placement.partitions.clear();
+  EXPECT_TRUE(cluster_->Plan(spec));
+  EXPECT_EQ(slurm_->calls.size(), 1u);
 }
 
 TEST_F(SlurmClusterTest, AnEndThatTheAgentReportsIsKnownWithoutSlurm) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "clusters/slurm/lab_accounts.h"
 #include "clusters/slurm/pending_reason.h"
 #include "clusters/slurm/slurm_time.h"
 #include "model/host_list.h"
@@ -62,7 +63,13 @@ PictureNode MakeNode(const SlurmNode& from) {
   return node;
 }
 
-PicturePartition MakePartition(const SlurmPartition& from) {
+std::vector<std::string> LabsOf(const std::vector<std::string>& accounts, const LabAccounts& of) {
+  std::vector<std::string> labs;
+  for (const std::string& account : accounts) labs.push_back(of.LabOf(account));
+  return labs;
+}
+
+PicturePartition MakePartition(const SlurmPartition& from, const LabAccounts& accounts) {
   PicturePartition partition;
   partition.name = from.name;
   partition.is_default = from.is_default, partition.up = from.up;
@@ -70,7 +77,8 @@ PicturePartition MakePartition(const SlurmPartition& from) {
   partition.priority_tier = from.priority_tier;
   partition.grace_s = from.grace_s;
   partition.qos = from.qos;
-  partition.allowed_labs = from.allowed_accounts, partition.denied_labs = from.denied_accounts;
+  partition.allowed_labs = LabsOf(from.allowed_accounts, accounts);
+  partition.denied_labs = LabsOf(from.denied_accounts, accounts);
   return partition;
 }
 
@@ -89,8 +97,35 @@ void MarkPreemptable(const SlurmFacts& facts, ClusterPicture* picture) {
   }
 }
 
-// As the configuration says; else by name; else all where jobs may be preempted.
-void MarkOvercap(const std::vector<std::string>& configured, ClusterPicture* picture) {
+// A lab's cap may be that of a QOS which is called as its account (`overcap policy apply` makes it so): only
+// jobs of that QOS are held to it. Where the account has it as well, its other jobs get what is left.
+const SlurmQos* CappingQos(const SlurmFacts& facts, std::string_view account) {
+  const auto found = std::find_if(facts.qos.begin(), facts.qos.end(),
+                                  [&](const SlurmQos& qos) { return qos.name == account && qos.cap.gpus; });
+  return found == facts.qos.end() ? nullptr : &*found;
+}
+
+// Where labs have an account for what does not count: the partitions that take those alone. One that lets in
+// no QOS with a lab's cap has jobs that yield.
+bool MarkByAccounts(const SlurmFacts& facts, const LabAccounts& accounts, ClusterPicture* picture) {
+  if (accounts.empty()) return false;
+  for (size_t i = 0; i < facts.partitions.size(); ++i) {
+    const SlurmPartition& from = facts.partitions[i];
+    const auto is_overcap = [&](const std::string& account) { return accounts.IsOvercap(account); };
+    const auto has_cap = [&](const std::string& qos) { return CappingQos(facts, qos) != nullptr; };
+    PicturePartition& made = picture->partitions[i];
+    made.overcap = !from.allowed_accounts.empty() &&
+                   std::all_of(from.allowed_accounts.begin(), from.allowed_accounts.end(), is_overcap);
+    made.yields = !made.overcap && !from.allowed_qos.empty() &&
+                  std::none_of(from.allowed_qos.begin(), from.allowed_qos.end(), has_cap);
+  }
+  return true;
+}
+
+// As the configuration says; else by their accounts; else by name; else all where jobs may be preempted.
+void MarkOvercap(const SlurmFacts& facts, const LabAccounts& accounts, ClusterPicture* picture) {
+  const std::vector<std::string>& configured = facts.overcap_partitions;
+  if (configured.empty() && MarkByAccounts(facts, accounts, picture)) return;
   const auto named = [](const PicturePartition& one) {
     return one.name.find("overcap") != std::string::npos;
   };
@@ -102,10 +137,11 @@ void MarkOvercap(const std::vector<std::string>& configured, ClusterPicture* pic
   }
 }
 
-void AddPartitions(const SlurmFacts& facts, ClusterPicture* picture) {
-  for (const SlurmPartition& one : facts.partitions) picture->partitions.push_back(MakePartition(one));
+void AddPartitions(const SlurmFacts& facts, const LabAccounts& accounts, ClusterPicture* picture) {
+  for (const SlurmPartition& one : facts.partitions)
+    picture->partitions.push_back(MakePartition(one, accounts));
   MarkPreemptable(facts, picture);
-  MarkOvercap(facts.overcap_partitions, picture);
+  MarkOvercap(facts, accounts, picture);
   std::unordered_map<std::string_view, PicturePartition*> by_name;
   for (PicturePartition& one : picture->partitions) by_name[one.name] = &one;
   for (const PictureNode& node : picture->nodes) {
@@ -120,38 +156,28 @@ void AddPartitions(const SlurmFacts& facts, ClusterPicture* picture) {
   }
 }
 
-// A lab's cap may be that of a QOS which is called as its account (`overcap policy apply` makes it so): then
-// only jobs of that QOS count against it.
-const SlurmQos* CappingQos(const SlurmFacts& facts, const SlurmAssociation& account) {
-  if (account.cap.gpus) return nullptr;
-  const auto found = std::find_if(facts.qos.begin(), facts.qos.end(), [&](const SlurmQos& qos) {
-    return qos.name == account.account && qos.cap.gpus;
-  });
-  return found == facts.qos.end() ? nullptr : &*found;
-}
-
-void AddLabs(const SlurmFacts& facts, ClusterPicture* picture) {
+void AddLabs(const SlurmFacts& facts, const LabAccounts& accounts, ClusterPicture* picture) {
   std::unordered_map<std::string_view, size_t> places;
   for (const SlurmAssociation& one : facts.associations) {
-    if (!one.user.empty() || one.account.empty() ||
-        !places.try_emplace(one.account, picture->labs.size()).second)
+    if (!one.user.empty() || one.account.empty() || accounts.IsOvercap(one.account) ||
+        accounts.IsParent(one.account) || !places.try_emplace(one.account, picture->labs.size()).second)
       continue;
     PictureLab lab;
-    lab.name = one.account, lab.parent = one.parent;
-    const SlurmQos* qos = CappingQos(facts, one);
+    lab.name = one.account, lab.parent = accounts.AboveLab(one.parent);
+    const SlurmQos* qos = one.cap.gpus ? nullptr : CappingQos(facts, one.account);
     const SlurmCap& cap = qos != nullptr ? qos->cap : one.cap;
     lab.gpu_cap = cap.gpus, lab.cpu_cap = cap.cpus, lab.max_jobs = one.max_jobs;
     for (const GpuCount& kind : cap.gpu_types) lab.gpu_caps.push_back({kind.type, kind.count});
     picture->labs.push_back(std::move(lab));
   }
   for (const SlurmAssociation& one : facts.associations) {
-    const auto found = places.find(one.account);
+    const auto found = places.find(accounts.LabOf(one.account));
     if (one.user.empty() || found == places.end()) continue;
     std::vector<std::string>& users = picture->labs[found->second].users;
     if (!Contains(users, one.user)) users.push_back(one.user);
   }
   for (const SlurmUser& user : facts.users) {
-    const auto found = places.find(user.default_account);
+    const auto found = places.find(accounts.LabOf(user.default_account));
     if (found != places.end()) picture->labs[found->second].default_of.push_back(user.name);
   }
 }
@@ -202,13 +228,15 @@ void TakeReason(const SqueueJob& from, PictureJob* job) {
 
 class JobMaker {
  public:
-  JobMaker(const SlurmFacts& facts, ClusterPicture* picture) : picture_(picture) {
+  JobMaker(const SlurmFacts& facts, const LabAccounts& accounts, ClusterPicture* picture)
+      : facts_(facts), accounts_(accounts), picture_(picture) {
     for (PictureNode& node : picture->nodes) nodes_[node.name] = &node;
     for (const PicturePartition& one : picture->partitions) {
       if (one.overcap) overcap_partitions_.insert(one.name);
     }
     for (const SlurmAssociation& account : facts.associations) {
-      if (account.user.empty() && CappingQos(facts, account) != nullptr) labs_by_qos_.insert(account.account);
+      if (account.user.empty() && CappingQos(facts, account.account) != nullptr)
+        (account.cap.gpus ? labs_by_both_ : labs_by_qos_).insert(account.account);
     }
     if (!overcap_partitions_.empty()) return;
     for (const SlurmQos& qos : facts.qos) overcap_qos_.insert(qos.preempts.begin(), qos.preempts.end());
@@ -220,7 +248,8 @@ class JobMaker {
     PictureJob job;
     job.id = IdOfSlurmComment(from.comment);
     job.native_id = NativeSlurmId(from);
-    job.user = from.user, job.lab = from.account, job.partition = from.partition, job.qos = from.qos;
+    job.user = from.user, job.lab = accounts_.LabOf(from.account), job.partition = from.partition,
+    job.qos = from.qos;
     job.name = from.name;
     job.state = state.state, job.raw_state = state.word;
     job.gpus = from.tres.gpus, job.cpus = std::max(from.tres.cpus, from.cpus), job.node_count = from.nodes;
@@ -232,7 +261,8 @@ class JobMaker {
     job.gpu_types = TypesOf(from, at);
     (job.nodes.empty() ? job.estimated_start_us : job.started_us) = from.start_us;
     if (job.nodes.empty()) job.tasks = WaitingTasks(from);
-    job.overcap = IsOvercap(job);
+    job.overcap = accounts_.IsOvercap(from.account) || IsOvercap(job);
+    job.yields = !job.overcap && Yields(job);
     TakeReason(from, &job);
     picture_->jobs.push_back(std::move(job));
   }
@@ -254,6 +284,7 @@ class JobMaker {
 
   // A job that waits for several partitions is only over the cap when all of them are.
   bool IsOvercap(const PictureJob& job) const {
+    if (labs_by_both_.contains(job.lab)) return false;
     if (labs_by_qos_.contains(job.lab)) return job.qos != job.lab;
     const std::vector<std::string> partitions = Split(job.partition, ',');
     return overcap_qos_.contains(job.qos) ||
@@ -261,10 +292,19 @@ class JobMaker {
                        [&](const std::string& name) { return overcap_partitions_.contains(name); });
   }
 
+  bool Yields(const PictureJob& job) const {
+    if (!labs_by_both_.contains(job.lab)) return false;
+    const SlurmQos* own = CappingQos(facts_, job.lab);
+    return own != nullptr && Contains(own->preempts, job.qos);
+  }
+
+  const SlurmFacts& facts_;
+  const LabAccounts& accounts_;
   ClusterPicture* picture_;
   std::unordered_map<std::string_view, PictureNode*> nodes_;
   std::set<std::string, std::less<>> overcap_partitions_, overcap_qos_;
-  std::set<std::string, std::less<>> labs_by_qos_;  // whose cap is that of a QOS
+  std::set<std::string, std::less<>> labs_by_qos_;   // whose cap is that of a QOS
+  std::set<std::string, std::less<>> labs_by_both_;  // whose account has it as well
 };
 
 }  // namespace
@@ -298,10 +338,11 @@ std::string NativeSlurmId(const SqueueJob& job) {
 ClusterPicture MakeSlurmPicture(const SlurmFacts& facts) {
   ClusterPicture picture;
   for (const SlurmNode& node : facts.nodes.nodes) picture.nodes.push_back(MakeNode(node));
-  AddPartitions(facts, &picture);
-  AddLabs(facts, &picture);
+  const LabAccounts accounts(facts.associations);
+  AddPartitions(facts, accounts, &picture);
+  AddLabs(facts, accounts, &picture);
   AddQos(facts, &picture);
-  JobMaker maker(facts, &picture);
+  JobMaker maker(facts, accounts, &picture);
   picture.jobs.reserve(facts.jobs.size());
   for (const SqueueJob& job : facts.jobs) maker.Add(job);
   for (PictureNode& node : picture.nodes) std::sort(node.users.begin(), node.users.end());

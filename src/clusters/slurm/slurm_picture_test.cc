@@ -84,6 +84,62 @@ TEST(SlurmPicture, ALabsCapMayBeThatOfTheQosCalledAsItsAccount) {
   EXPECT_EQ(LabUse(picture, "vision").overcap_gpus, 3);
 }
 
+// As `policy apply` sets it up.
+SlurmFacts PolicyFacts() {
+  SlurmFacts facts = Facts();
+  facts.partitions = {Partition("short", 30), Partition("user-overcap", 10), Partition("overcap", 1)};
+  facts.partitions[0].allowed_accounts = facts.partitions[1].allowed_accounts = {"vision"};
+  facts.partitions[0].allowed_qos = {"vision", "vision-user-overcap"};
+  facts.partitions[1].allowed_qos = {"vision-user-overcap"};
+  facts.partitions[2].allowed_accounts = {"vision-overcap"}, facts.partitions[2].allowed_qos = {"overcap"};
+  const SlurmCap cap = {.gpus = 4, .cpus = {}, .gpu_types = {{"a40", 3}}};
+  facts.associations = {{.account = "root"},
+                        {.account = "vision-lab", .parent = "root"},
+                        {.account = "vision", .parent = "vision-lab", .cap = cap},
+                        {.account = "vision", .user = "alice"},
+                        {.account = "vision-overcap", .parent = "vision-lab"},
+                        {.account = "vision-overcap", .user = "alice"}};
+  facts.qos = {{.name = "vision", .preempts = {"overcap", "vision-user-overcap"}, .cap = cap},
+               {.name = "vision-user-overcap", .preempts = {"overcap"}},
+               {.name = "overcap"}};
+  facts.users = {{"alice", "vision"}};
+  facts.jobs = {Job(1, "RUNNING", "n1", 1), Job(2, "RUNNING", "n1", 2), Job(3, "RUNNING", "n2", 3)};
+  facts.jobs[0].qos = "vision", facts.jobs[1].qos = "overcap", facts.jobs[2].qos = "vision-user-overcap";
+  facts.jobs[1].account = "vision-overcap";
+  return facts;
+}
+
+TEST(SlurmPicture, TheAccountsOfALabAreOneLab) {
+  const ClusterPicture picture = MakeSlurmPicture(PolicyFacts());
+  ASSERT_EQ(picture.labs.size(), 2u);
+  EXPECT_EQ(picture.labs[0].name, "root");
+  EXPECT_EQ(picture.labs[1].name, "vision");
+  EXPECT_EQ(picture.labs[1].parent, "root");
+  EXPECT_EQ(picture.labs[1].gpu_cap, 4);
+  EXPECT_EQ(picture.labs[1].users, std::vector<std::string>{"alice"});
+  EXPECT_EQ(DefaultLab(picture, "alice"), "vision");
+  const PictureUse use = LabUse(picture, "vision");
+  EXPECT_EQ(use.gpus, 4);
+  EXPECT_EQ(use.yielding_gpus, 3);
+  EXPECT_EQ(use.overcap_gpus, 2);
+  EXPECT_EQ(GpusInTheWay(use, false), 1);
+  EXPECT_EQ(GpusInTheWay(use, true), 4);
+  EXPECT_EQ(LabUse(picture, "root").gpus, 4);
+}
+
+TEST(SlurmPicture, PartitionsAreToldByTheAccountsAndQosThatTheyTake) {
+  SlurmFacts facts = PolicyFacts();
+  ClusterPicture picture = MakeSlurmPicture(facts);
+  EXPECT_EQ(OvercapOf(picture), std::vector<std::string>{"overcap"});
+  EXPECT_TRUE(picture.partitions[1].yields);
+  EXPECT_FALSE(picture.partitions[0].yields || picture.partitions[2].yields);
+  EXPECT_EQ(picture.partitions[2].allowed_labs, std::vector<std::string>{"vision"});
+  facts.associations[4].parent = "root";  // an account that is only called so
+  picture = MakeSlurmPicture(facts);
+  EXPECT_EQ(picture.labs.size(), 4u);
+  EXPECT_EQ(picture.jobs[1].lab, "vision-overcap");
+}
+
 TEST(SlurmPicture, WithoutSuchPartitionsAPreemptableQosIsOverTheCap) {
   SlurmFacts facts = Facts();
   facts.partitions = {Partition("short", 10)};

@@ -7,6 +7,7 @@
 #include "clusters/advice.h"
 #include "clusters/slurm/config_text.h"
 #include "clusters/slurm/history_text.h"
+#include "clusters/slurm/lab_accounts.h"
 #include "clusters/slurm/slurm_check.h"
 #include "sys/user.h"
 
@@ -114,7 +115,13 @@ Result<ClusterPicture> SlurmView::MakePicture(const PictureAges& ages, int64_t r
 
 Result<std::vector<PastRun>> SlurmView::PastRuns() {
   OC_TRY(text, context_->mirror().Read(MirrorKind::kHistory, kHistoryAgeUs));
-  return ParseHistory(*text.text, text.mark);
+  OC_TRY(runs, ParseHistory(*text.text, text.mark));
+  const auto known = context_->mirror().Peek(MirrorKind::kAssociations);
+  const auto associations = known ? ParseAssociations(*known->text) : Result<std::vector<SlurmAssociation>>();
+  if (!known || !associations) return runs;
+  const LabAccounts accounts(*associations);
+  for (PastRun& run : runs) run.lab = accounts.LabOf(run.lab);
+  return runs;
 }
 
 std::vector<std::string> SlurmView::Advise(const JobSpec& spec) {
@@ -127,6 +134,7 @@ std::vector<std::string> SlurmView::Advise(const JobSpec& spec) {
   if (request.spec.placement.partitions.empty()) request.spec.placement.partitions = ours.partitions;
   if (request.spec.placement.account.empty()) request.spec.placement.account = ours.account;
   if (request.spec.placement.qos.empty()) request.spec.placement.qos = ours.qos;
+  request.spec.placement.account = LabInPicture(*picture, request.spec.placement.account);
   if (AdviceNeedsJobs(*picture, request)) {
     picture = MakePicture({kAnyAgeUs, kAnyAgeUs}, kAnyAgeUs, Jobs::kAll);
     if (!picture) return {};

@@ -125,7 +125,9 @@ class Maker {
   int LabAt(const PictureJob& job) {
     const PictureQos* qos = FindQos(picture_, job.qos);
     const PictureLab* lab = CappedLab(picture_, job.lab);
-    const bool by_qos = qos != nullptr && qos->gpu_cap;
+    // A QOS that is called as its lab has the lab's cap, against which others of the lab may count too.
+    const bool of_lab = lab != nullptr && lab->name == job.qos && lab->gpu_cap;
+    const bool by_qos = qos != nullptr && qos->gpu_cap && !of_lab;
     const std::string key =
         by_qos ? StrCat("q ", job.qos) : StrCat("l ", lab != nullptr ? lab->name : job.lab);
     const auto [found, is_new] = labs_.try_emplace(key, static_cast<int>(pool_.rules.labs.size()));

@@ -58,12 +58,12 @@ tl::unexpected<Error> Garbled(const char* program, size_t row) {
 
 // Gives the fields of every row to `take`.
 template <typename Take>
-Result<void> ForEachRow(std::string_view text, size_t columns, Take take) {
+Result<void> ForEachRow(std::string_view text, size_t columns, Take take, const char* program = "sacctmgr") {
   for (size_t row = 1; !text.empty(); ++row) {
     const size_t end = text.find('\n');
-    if (end == std::string_view::npos) return Garbled("sacctmgr", row);
+    if (end == std::string_view::npos) return Garbled(program, row);
     const std::vector<std::string> fields = Split(text.substr(0, end), '|');
-    if (fields.size() != columns || fields[0].empty()) return Garbled("sacctmgr", row);
+    if (fields.size() != columns || fields[0].empty()) return Garbled(program, row);
     text.remove_prefix(end + 1);
     take(fields);
   }
@@ -186,6 +186,10 @@ std::vector<std::string> PolicyNodesCommand() {
   return {"scontrol", "--all", "--oneliner", "show", "node"};
 }
 
+std::vector<std::string> PolicyJobsCommand() {
+  return {"squeue", "--noheader", "--states=PENDING,RUNNING,COMPLETING,SUSPENDED", "--format=%i|%a|%q|%T"};
+}
+
 Result<std::vector<PlannedQos>> ParsePolicyQos(std::string_view text) {
   std::vector<PlannedQos> qos;
   OC_TRY_VOID(ForEachRow(text, kQosColumns, [&](const auto& row) { qos.push_back(QosOfRow(row)); }));
@@ -210,6 +214,20 @@ Result<std::map<std::string, LiveUser>> ParsePolicyUsers(std::string_view text) 
   std::map<std::string, LiveUser> users;
   OC_TRY_VOID(ForEachRow(text, 3, [&](const auto& row) { users[row[0]] = {row[1], row[2]}; }));
   return users;
+}
+
+// "12_[3-5%2]": without the most that may run at once, which is no part of the name.
+Result<std::vector<LiveJob>> ParsePolicyJobs(std::string_view text) {
+  std::vector<LiveJob> jobs;
+  OC_TRY_VOID(ForEachRow(
+      text, 4,
+      [&](const std::vector<std::string>& row) {
+        std::string id = row[0];
+        if (const size_t limit = id.find('%'); limit != std::string::npos) id = id.substr(0, limit) + "]";
+        jobs.push_back({std::move(id), row[1], row[2], row[3] == "PENDING"});
+      },
+      "squeue"));
+  return jobs;
 }
 
 Result<std::map<std::string, SlurmFields>> ParsePartitionFields(std::string_view text) {

@@ -26,6 +26,12 @@ struct LiveReservation {
   int64_t start_us = 0, end_us = 0;
 };
 
+// One that has not ended.
+struct LiveJob {
+  std::string id = {}, account = {}, qos = {};  // id as Slurm's programs name it: "12", "12_[3-5]"
+  bool pending = false;
+};
+
 struct LivePolicy {
   SlurmConfig config;
   std::vector<PlannedQos> qos;
@@ -33,6 +39,7 @@ struct LivePolicy {
   std::map<std::string, LiveUser> users;
   std::map<std::string, SlurmFields> partitions;
   std::vector<LiveReservation> reservations;
+  std::vector<LiveJob> jobs;
   std::map<std::string, std::vector<TypedGpus>> nodes;  // the GPUs of each, by normal type
 };
 
@@ -42,6 +49,7 @@ std::vector<std::string> CoordinatorsCommand();
 std::vector<std::string> PolicyUsersCommand();
 std::vector<std::string> ReservationsCommand();
 std::vector<std::string> PolicyNodesCommand();
+std::vector<std::string> PolicyJobsCommand();
 
 // Each kCorrupt when the text is cut off or is not what the command prints.
 Result<std::vector<PlannedQos>> ParsePolicyQos(std::string_view text);
@@ -52,6 +60,7 @@ Result<std::map<std::string, LiveUser>> ParsePolicyUsers(std::string_view text);
 Result<std::map<std::string, SlurmFields>> ParsePartitionFields(std::string_view text);
 Result<std::vector<LiveReservation>> ParseReservations(std::string_view text);
 Result<std::map<std::string, std::vector<TypedGpus>>> ParsePolicyNodes(std::string_view text);
+Result<std::vector<LiveJob>> ParsePolicyJobs(std::string_view text);
 
 TresLimits ParseTresLimits(std::string_view text);  // what is not "name=count" is left out
 

@@ -28,6 +28,7 @@ class Notes {
  private:
   void Say(std::string text) { notes_.push_back(std::move(text)); }
   void HowToSubmit(const PreemptionClass& of);
+  void Yields(const PreemptionClass& of, const std::string& lab);
   void Preemption();
   void Partition(const PolicyPartition& partition);
   void Lab(const PolicyLab& lab);
@@ -44,26 +45,34 @@ std::string NamesOf(const PreemptionClass& of) {
   return Join(names, ", ");
 }
 
+// What sbatch is told besides the partition; `overcap submit` finds it by itself.
 void Notes::HowToSubmit(const PreemptionClass& of) {
   const std::string& lab = policy_.labs.front().name;
-  if (!of.name.empty()) {
-    Say(StrCat("a job in ", NamesOf(of), " must name its QOS (--qos=", QosOf(of, lab),
-               "): Slurm counts and preempts by the QOS of a job, not by its partition"));
-  }
-  if (of.first().counts == CapRule::kFree) {
+  const std::string account = AccountIn(policy_, lab, of.first());
+  if (account != lab) {
+    Say(StrCat("a job in ", NamesOf(of), " has the lab's account for what does not count (sbatch --account=",
+               account, " --qos=", QosOf(of, lab),
+               "): Slurm counts every job of an account against its cap, whatever its partition"));
     Say(StrCat("one job cannot name ", NamesOf(of),
-               " together with a partition that counts: a job has one QOS"));
+               " together with a partition that counts: a job has one account and one QOS"));
+  } else if (!of.name.empty()) {
+    Say(StrCat("a job in ", NamesOf(of), " has a QOS of its own (sbatch --qos=", QosOf(of, lab),
+               "): Slurm preempts by the QOS of a job, not by its partition"));
   }
-  if (of.first().counts == CapRule::kYields) {
-    Say(StrCat("a job that names several partitions with --qos=", QosOf(of, lab),
-               " yields in all of them, and limits per user of the lab do not hold it: a job has one QOS "
-               "wherever it "
-               "starts"));
-    Say(StrCat("Slurm stops no job because a cap is full. So what runs in ", NamesOf(of),
-               " has the lab's cap once more for itself: on GPUs that nobody needs a lab may have twice its "
-               "cap, and it "
-               "gives way to in-cap jobs of every lab, not of labmates alone"));
-  }
+  if (of.first().counts == CapRule::kYields) Yields(of, lab);
+}
+
+void Notes::Yields(const PreemptionClass& of, const std::string& lab) {
+  Say(StrCat("a job that names several partitions with --qos=", QosOf(of, lab),
+             " yields in all of them, and limits per user of the lab do not hold it: a job has one QOS "
+             "wherever it starts"));
+  Say(StrCat("what runs in ", NamesOf(of),
+             " gets what is left of the lab's cap. Slurm stops no job because a cap is full: a labmate's job "
+             "that is within the cap starts beside it, and stops it only where nodes are full. So a lab has "
+             "more than its cap for as long as such jobs run on GPUs that nobody within a cap needs"));
+  Say(StrCat("what runs in ", NamesOf(of),
+             " gives way to jobs of every lab that are within their cap, not of labmates alone: else a lab "
+             "that has more than its cap could keep others from theirs"));
 }
 
 void Notes::Preemption() {
@@ -113,8 +122,9 @@ void Notes::Weights() {
                ", that of the labs"));
   }
   Say("Slurm weighs labs and users in one fair-share tree, labs first; the weight is the sum of lab_share "
-      "and "
-      "user_share");
+      "and user_share");
+  Say("among the members of a lab, Slurm weighs what counts and what does not apart: a member's use of one "
+      "does not put him behind in the other");
 }
 
 }  // namespace

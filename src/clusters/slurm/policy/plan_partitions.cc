@@ -29,7 +29,7 @@ std::string AccountsText(const Policy& policy, const PolicyPartition& partition)
   for (const PolicyLab& lab : policy.labs) {
     const bool may =
         partition.labs.empty() || std::ranges::find(partition.labs, lab.name) != partition.labs.end();
-    if (may) names.push_back(lab.name);
+    if (may) names.push_back(AccountIn(policy, lab.name, partition));
   }
   return Join(names, ",");
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "clusters/slurm/lab_accounts.h"
 
 namespace overcap {
 namespace {
@@ -62,6 +63,13 @@ std::vector<std::string> QosNames(const PreemptionClass& of, const Policy& polic
     if (LabMayUse(of, lab.name)) names.push_back(QosOf(of, lab.name));
   }
   return names;
+}
+
+std::string AccountIn(const Policy& policy, std::string_view lab, const PolicyPartition& partition) {
+  const bool some_count = std::ranges::any_of(policy.partitions, [&](const PolicyPartition& one) {
+    return one.counts != CapRule::kFree && (one.labs.empty() || Contains(one.labs, lab));
+  });
+  return partition.counts == CapRule::kFree && some_count ? OvercapAccount(lab) : std::string(lab);
 }
 
 bool OnlyLabmates(const PreemptionClass& victim) {

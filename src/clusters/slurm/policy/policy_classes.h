@@ -26,8 +26,12 @@ std::string QosOf(const PreemptionClass& of, std::string_view lab);
 std::vector<std::string> QosNames(const PreemptionClass& of, const Policy& policy);
 bool LabMayUse(const PreemptionClass& of, std::string_view lab);
 
-// Whether only jobs of the same lab stop those of the class. Of one that yields Slurm would not stop any for
-// a labmate whose cap is full: there every lab may (policy_plan.h).
+// The account in which the lab's jobs of a partition run: called as the lab, or its overcap account
+// (lab_accounts.h) where what runs does not count and other partitions of the lab do.
+std::string AccountIn(const Policy& policy, std::string_view lab, const PolicyPartition& partition);
+
+// Whether only jobs of the same lab stop those of the class. Those of one that yields every lab may stop:
+// beside them a lab may have more than its cap (policy_plan.h).
 bool OnlyLabmates(const PreemptionClass& victim);
 
 // Whether jobs of `by` may stop jobs of `victim`, as far as the partitions go.

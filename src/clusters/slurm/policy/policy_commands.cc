@@ -76,7 +76,8 @@ Words AccountWords(const PlannedAccount& wanted, const PlannedAccount& live) {
   if (wanted.parent != live.parent) words.push_back(StrCat("Parent=", wanted.parent));
   if (wanted.shares != live.shares) words.push_back(StrCat("Fairshare=", wanted.shares));
   if (wanted.cap != live.cap) words.push_back(StrCat("GrpTRES=", TresChange(wanted.cap, live.cap)));
-  if (wanted.qos != live.qos) words.push_back(StrCat("QOS=", Join(wanted.qos, ",")));
+  // Nothing runs in an account without any, whatever it inherits.
+  if (!wanted.qos.empty() && wanted.qos != live.qos) words.push_back(StrCat("QOS=", Join(wanted.qos, ",")));
   if (wanted.default_qos != live.default_qos) words.push_back(StrCat("DefaultQOS=", wanted.default_qos));
   return words;
 }
@@ -158,6 +159,12 @@ PolicyStep DefaultAccountStep(const std::string& user, const std::string& accoun
   return {StrCat("user '", user, "' has the default account '", account, "'"),
           Sacctmgr({"modify", "user", "where", StrCat("Name=", user), ClusterWord(cluster), "set",
                     StrCat("DefaultAccount=", account)})};
+}
+
+PolicyStep MoveJobStep(const std::string& job, const std::string& account) {
+  return {StrCat("move job '", job, "' to account '", account, "'"),
+          {"scontrol", "update", StrCat("JobId=", job), StrCat("Account=", account)},
+          true};
 }
 
 PolicyStep AdminStep(const std::string& user) {

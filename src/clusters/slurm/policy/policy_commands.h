@@ -26,6 +26,8 @@ PolicyStep AddUsersStep(const std::string& account, const std::vector<std::strin
 PolicyStep RemoveUsersStep(const std::string& account, const std::vector<std::string>& users,
                            std::string_view cluster);
 PolicyStep DefaultAccountStep(const std::string& user, const std::string& account, std::string_view cluster);
+// Of a job that has not started: Slurm changes no other's.
+PolicyStep MoveJobStep(const std::string& job, const std::string& account);
 PolicyStep AdminStep(const std::string& user);
 PolicyStep CoordinatorsStep(const std::string& account, const std::vector<std::string>& users, bool add);
 

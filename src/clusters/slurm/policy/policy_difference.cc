@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "base/text.h"
+#include "clusters/slurm/lab_accounts.h"
 #include "clusters/slurm/policy/policy_commands.h"
 #include "clusters/slurm/policy/setting_difference.h"
 
@@ -33,12 +35,14 @@ class Comparer {
       : plan_(plan), live_(live), cluster_(live.config.Get("ClusterName")) {}
 
   PolicyDifference Run(int64_t now_us) {
-    Qos();
+    Qos(false);
     Accounts();
+    Qos(true);
     Members();
     DefaultAccounts();
     People();
     Maintenance(now_us);
+    Jobs();
     Removals();
     Left();
     difference_.settings = CompareSettings(plan_, live_);
@@ -50,8 +54,13 @@ class Comparer {
   void Add(std::optional<PolicyStep> step) {
     if (step) difference_.steps.push_back(std::move(*step));
   }
-  void Qos() {
-    for (const PlannedQos& wanted : plan_.qos) Add(QosStep(wanted, FindNamed(live_.qos, wanted.name)));
+  // One that shall have no cap any more keeps it until the accounts, which hold its jobs then, have theirs.
+  void Qos(bool behind_accounts) {
+    for (const PlannedQos& wanted : plan_.qos) {
+      const PlannedQos* live = FindNamed(live_.qos, wanted.name);
+      const bool freed = live != nullptr && !live->cap.empty() && wanted.cap.empty();
+      if (freed == behind_accounts) Add(QosStep(wanted, live));
+    }
   }
   void Accounts() {
     for (const PlannedAccount& wanted : plan_.accounts)
@@ -65,6 +74,7 @@ class Comparer {
   void DefaultAccounts();
   void People();
   void Maintenance(int64_t now_us);
+  void Jobs();
   void Removals();
   void Left();
 
@@ -118,6 +128,29 @@ void Comparer::Maintenance(int64_t now_us) {
   for (const PolicyNodes& nodes : plan_.nodes) all.insert(all.end(), nodes.names.begin(), nodes.names.end());
   for (const PolicyMaintenance& wanted : plan_.maintenance) {
     if (wanted.end_us > now_us) Add(ReservationStep(wanted, all, FindNamed(live_.reservations, wanted.name)));
+  }
+}
+
+// Jobs whose QOS belongs to another account of their lab now (older versions had one account for all). Slurm
+// would not start them again where they are.
+void Comparer::Jobs() {
+  std::map<std::string, int> running;
+  for (const LiveJob& job : live_.jobs) {
+    const PlannedAccount* account = FindNamed(plan_.accounts, job.account);
+    const PlannedAccount* other = FindNamed(plan_.accounts, OvercapAccount(job.account));
+    if (account == nullptr || other == nullptr || std::ranges::binary_search(account->qos, job.qos) ||
+        !std::ranges::binary_search(other->qos, job.qos))
+      continue;
+    if (job.pending)
+      Add(MoveJobStep(job.id, other->name));
+    else
+      ++running[job.account];
+  }
+  for (const auto& [account, count] : running) {
+    difference_.notes.push_back(StrCat(
+        CountOf(count, "running job"), " of account '", account, "' ", count == 1 ? "belongs" : "belong",
+        " into '", OvercapAccount(account), "' and ", count == 1 ? "counts" : "count",
+        " against the cap until then: what is preempted waits for the next apply, which moves it"));
   }
 }
 

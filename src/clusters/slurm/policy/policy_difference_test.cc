@@ -27,17 +27,18 @@ T Must(Result<T> result) {
   return result ? std::move(*result) : T{};
 }
 
-// What the cluster said on which the recorded policy had been applied.
-LivePolicy Live() {
+// What the cluster said on which the recorded policy had been applied; `age`: by this version, or "older-".
+LivePolicy Live(const std::string& age = "") {
   LivePolicy live;
   live.config = Must(ParseConfig(Recorded("policy-config.txt")));
-  live.qos = Must(ParsePolicyQos(Recorded("policy-qos.txt")));
-  live.accounts = Must(ParsePolicyAssociations(Recorded("policy-associations.txt")));
+  live.qos = Must(ParsePolicyQos(Recorded("policy-" + age + "qos.txt")));
+  live.accounts = Must(ParsePolicyAssociations(Recorded("policy-" + age + "associations.txt")));
   live.users = Must(ParsePolicyUsers(Recorded("policy-users.txt")));
-  live.partitions = Must(ParsePartitionFields(Recorded("policy-partitions.txt")));
+  live.partitions = Must(ParsePartitionFields(Recorded("policy-" + age + "partitions.txt")));
   live.reservations = Must(ParseReservations(Recorded("policy-reservations.txt")));
   live.nodes = Must(ParsePolicyNodes(Recorded("policy-nodes.txt")));
-  auto people = Must(ParseCoordinators(Recorded("policy-coordinators.txt")));
+  if (age.empty()) live.jobs = Must(ParsePolicyJobs(Recorded("policy-jobs.txt")));
+  auto people = Must(ParseCoordinators(Recorded("policy-" + age + "coordinators.txt")));
   for (PlannedAccount& account : live.accounts) account.coordinators = people[account.name];
   return live;
 }
@@ -79,25 +80,75 @@ TEST(SlurmPolicyDifference, OnlyWhatDiffersIsChanged) {
             "change qos 'part-debug': MaxTRESPerUser=gres/gpu=3\n");
   EXPECT_EQ(Steps(Compare("{charge: 0.5}", "{charge: 1}", live)),
             "change qos 'overcap': UsageFactor=1.000000\n");
-  EXPECT_EQ(Steps(Compare("shares: 2", "shares: 3", live)), "change account 'language': Fairshare=3\n");
+  EXPECT_EQ(Steps(Compare("shares: 2", "shares: 3", live)), "change account 'language-lab': Fairshare=3\n");
   EXPECT_EQ(Steps(Compare("members: root carol", "members: root dan", live)),
-            "add to account 'language': dan\nremove from account 'language': carol\n");
+            "add to account 'language': dan\nadd to account 'language-overcap': dan\n"
+            "remove from account 'language': carol\nremove from account 'language-overcap': carol\n");
   EXPECT_EQ(Steps(Compare("admins: [bob]", "admins: [root]", live)),
-            "admins of account 'vision': root\nno longer admins of account 'vision': bob\n");
+            "admins of account 'vision': root\nno longer admins of account 'vision': bob\n"
+            "admins of account 'vision-overcap': root\nno longer admins of account 'vision-overcap': bob\n");
   EXPECT_EQ(Steps(Compare("gpus: {total: 4, a40: 3}", "gpus: 3", live)),
-            "change qos 'vision-user-overcap': GrpTRES=gres/gpu=3,gres/gpu:a40=-1\n"
             "change qos 'vision': GrpTRES=gres/gpu=3,gres/gpu:a40=-1\n"
-            "change account 'vision': Fairshare=3\n");
+            "change account 'vision-lab': Fairshare=3\n"
+            "change account 'vision': GrpTRES=gres/gpu=3,gres/gpu:a40=-1\n");
   EXPECT_EQ(Steps(Compare("duration: 8h", "duration: 9h", live)).substr(0, 38),
             "change maintenance 'power' of n1 from ");
 }
 
-TEST(SlurmPolicyDifference, ACapThatSomebodyPutOnAnAccountIsTakenAway) {
+TEST(SlurmPolicyDifference, ACapThatSomebodyPutOnAnAccountThatHasNoneIsTakenAway) {
   LivePolicy live = Live();
-  const auto account = std::ranges::find(live.accounts, "vision", &PlannedAccount::name);
-  ASSERT_NE(account, live.accounts.end());
-  account->cap["gres/gpu"] = 1;
-  EXPECT_EQ(Steps(Compare("", "", live)), "change account 'vision': GrpTRES=gres/gpu=-1\n");
+  for (PlannedAccount& account : live.accounts) {
+    if (account.name == "vision-lab" || account.name == "vision-overcap") account.cap["gres/gpu"] = 1;
+  }
+  EXPECT_EQ(Steps(Compare("", "", live)),
+            "change account 'vision-lab': GrpTRES=gres/gpu=-1\n"
+            "change account 'vision-overcap': GrpTRES=gres/gpu=-1\n");
+}
+
+// At no moment is there neither the cap of the account nor that of the QOS.
+TEST(SlurmPolicyDifference, WhatAnOlderVersionHasSetUpIsMovedOver) {
+  LivePolicy live = Live("older-");
+  live.jobs = {{"7", "vision", "overcap", true},
+               {"8_[0-4]", "language", "overcap", true},
+               {"9", "vision", "overcap", false},
+               {"10", "vision", "vision", true},
+               {"11", "vision-overcap", "overcap", true},
+               {"12", "vision", "vision-user-overcap", false},
+               {"13", "gone", "overcap", true}};
+  const PolicyDifference difference = Compare("", "", live);
+  EXPECT_EQ(Steps(difference),
+            "add account 'vision-lab': Parent=root Fairshare=4\n"
+            "change account 'vision': Parent=vision-lab Fairshare=1 GrpTRES=gres/gpu=4,gres/gpu:a40=3 "
+            "QOS=vision,vision-user-overcap\n"
+            "add account 'vision-overcap': Parent=vision-lab Fairshare=1 QOS=overcap DefaultQOS=overcap\n"
+            "add account 'language-lab': Parent=root Fairshare=2\n"
+            "change account 'language': Parent=language-lab Fairshare=1 GrpTRES=cpu=20,gres/gpu=4 "
+            "QOS=language,language-user-overcap\n"
+            "add account 'language-overcap': Parent=language-lab Fairshare=1 QOS=overcap DefaultQOS=overcap\n"
+            "change qos 'vision-user-overcap': GrpTRES=gres/gpu=-1,gres/gpu:a40=-1\n"
+            "change qos 'language-user-overcap': GrpTRES=cpu=-1,gres/gpu=-1\n"
+            "add to account 'vision-overcap': bob, root\n"
+            "add to account 'language-overcap': carol, root\n"
+            "admins of account 'vision-overcap': bob\n"
+            "move job '7' to account 'vision-overcap'\n"
+            "move job '8_[0-4]' to account 'language-overcap'\n");
+  EXPECT_EQ(Settings(difference),
+            "partition 'overcap': AllowAccounts: vision,language -> vision-overcap,language-overcap\n");
+  EXPECT_EQ(
+      difference.notes.front(),
+      "1 running job of account 'vision' belongs into 'vision-overcap' and counts against the cap until "
+      "then: what is preempted waits for the next apply, which moves it");
+}
+
+TEST(SlurmPolicyDifference, JobsAreReadWithoutTheLimitOfAnArray) {
+  const auto jobs = Must(ParsePolicyJobs(Recorded("policy-jobs.txt")));
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[0].id, "2");
+  EXPECT_FALSE(jobs[0].pending);
+  EXPECT_EQ(jobs[1].id, "1_[0-9]");
+  EXPECT_EQ(jobs[1].account, "vision");
+  EXPECT_TRUE(jobs[1].pending);
+  EXPECT_FALSE(ParsePolicyJobs("2|vision\n"));
 }
 
 TEST(SlurmPolicyDifference, LinesOfSlurmConfThatDifferAreTold) {
@@ -134,6 +185,7 @@ TEST(SlurmPolicyDifference, AnEmptyClusterGetsEverythingInAnOrderThatWorks) {
   std::string steps = Steps(Compare("", "", nothing));
   EXPECT_LT(steps.find("add qos 'overcap'"), steps.find("add qos 'vision'"));
   EXPECT_LT(steps.find("add qos 'vision'"), steps.find("add account 'vision'"));
+  EXPECT_LT(steps.find("add account 'vision-lab'"), steps.find("add account 'vision'"));
   EXPECT_LT(steps.find("add account 'vision'"), steps.find("add to account 'vision'"));
   EXPECT_LT(steps.find("add to account 'vision'"), steps.find("admins of account 'vision'"));
 }

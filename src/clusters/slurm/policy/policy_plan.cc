@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "clusters/slurm/lab_accounts.h"
 #include "clusters/slurm/policy/plan_notes.h"
 #include "clusters/slurm/policy/plan_partitions.h"
 #include "clusters/slurm/policy/policy_classes.h"
@@ -48,8 +49,8 @@ class Planner {
   Result<SlurmPolicyPlan> Run() {
     for (const PreemptionClass* one : VictimsFirst(classes_)) ClassQos(*one);
     LimitQos();
+    for (const PolicyLab& lab : policy_.labs) Accounts(lab);
     OC_TRY_VOID(CheckNames());
-    for (const PolicyLab& lab : policy_.labs) plan_.accounts.push_back(LabAccount(lab));
     Users();
     plan_.partitions = PlanPartitions(policy_, classes_);
     plan_.settings = PlanSettings(policy_);
@@ -65,7 +66,8 @@ class Planner {
   PlannedQos MakeQos(const PreemptionClass& of, const PolicyLab* lab) const;
   std::vector<std::string> PreemptList(const PreemptionClass& by, const PolicyLab* lab) const;
   void LimitQos();
-  PlannedAccount LabAccount(const PolicyLab& lab) const;
+  void Accounts(const PolicyLab& lab);
+  PlannedAccount AccountCalled(const std::string& name, const PolicyLab& lab) const;
   void Users();
 
   const Policy& policy_;
@@ -79,6 +81,12 @@ Result<void> Planner::CheckNames() const {
     if (!names.insert(qos.name).second)
       return Fail(ErrorCode::kUsage, StrCat("two QOS in Slurm would be called '", qos.name, "'"),
                   "give the lab or the partition another name");
+  }
+  std::set<std::string> accounts = {"root"};
+  for (const PlannedAccount& account : plan_.accounts) {
+    if (!accounts.insert(account.name).second)
+      return Fail(ErrorCode::kUsage, StrCat("two accounts in Slurm would be called '", account.name, "'"),
+                  "give the lab another name");
   }
   return {};
 }
@@ -107,8 +115,8 @@ PlannedQos Planner::MakeQos(const PreemptionClass& of, const PolicyLab* lab) con
   qos.grace_s = first.grace_s;
   qos.exempt_s = first.quantum_s;
   qos.usage_factor = first.charge;
-  if (lab != nullptr && first.counts != CapRule::kFree) qos.cap = CapLimits(*lab);
   if (lab != nullptr && first.counts == CapRule::kCounts) {
+    qos.cap = CapLimits(*lab);
     AddLimit(&qos.per_user, "gres/gpu", lab->per_user.gpus);
     AddLimit(&qos.per_user, "cpu", lab->per_user.cpus);
     if (lab->per_user.jobs) qos.jobs_per_user = *lab->per_user.jobs;
@@ -137,21 +145,36 @@ void Planner::LimitQos() {
   }
 }
 
-PlannedAccount Planner::LabAccount(const PolicyLab& lab) const {
+// One of the lab's accounts, with what runs there. Without a QOS: nothing does.
+PlannedAccount Planner::AccountCalled(const std::string& name, const PolicyLab& lab) const {
   PlannedAccount account;
-  account.name = lab.name;
-  account.parent = "root";
-  account.shares = static_cast<int>(std::clamp(std::lround(lab.shares), 1L, 1'000'000L));
+  account.name = name;
   account.users = lab.members;
   account.coordinators = lab.admins;
   for (const PreemptionClass& one : classes_) {
-    if (!LabMayUse(one, lab.name)) continue;
+    if (!LabMayUse(one, lab.name) || AccountIn(policy_, lab.name, one.first()) != name) continue;
+    if (one.first().counts != CapRule::kFree) account.cap = CapLimits(lab);
     account.qos.push_back(QosOf(one, lab.name));
     const bool has_default = std::ranges::any_of(one.partitions, &PolicyPartition::is_default);
     if (has_default || account.default_qos.empty()) account.default_qos = account.qos.back();
   }
   std::ranges::sort(account.qos);
   return account;
+}
+
+// A limit of an account holds for all that is below it. So that of two the parent has none: it is there for
+// the lab's shares.
+void Planner::Accounts(const PolicyLab& lab) {
+  const int shares = static_cast<int>(std::clamp(std::lround(lab.shares), 1L, 1'000'000L));
+  PlannedAccount first = AccountCalled(lab.name, lab), second = AccountCalled(OvercapAccount(lab.name), lab);
+  if (second.qos.empty()) {
+    first.parent = "root", first.shares = shares;
+    plan_.accounts.push_back(std::move(first));
+    return;
+  }
+  PlannedAccount above{.name = ParentAccount(lab.name), .parent = "root", .shares = shares};
+  first.parent = second.parent = above.name;
+  for (PlannedAccount* one : {&above, &first, &second}) plan_.accounts.push_back(std::move(*one));
 }
 
 void Planner::Users() {

@@ -3,9 +3,10 @@
 //
 // Slurm preempts by the QOS of a job, and only where nodes are full, never where a cap is. So partitions that
 // give way in the same way share a class, and a class is one QOS, or one for each lab where what runs counts
-// against the lab's cap: the cap is on that QOS, which is called as the lab. A partition that yields has QOS
-// with the same cap again, and gives way to what counts in full of every lab: else a cap that is full of such
-// jobs would keep labmates out.
+// against the lab's cap. A lab's cap stands twice: on the QOS that is called as the lab, which alone limits
+// what counts in full (a limit of a job's QOS replaces that of its account), and on the lab's account, which
+// limits what yields: that has a QOS without a cap, and gets what is left. What does not count has an account
+// of its own (lab_accounts.h), or it would take from what is left.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ struct PlannedQos {
 
 struct PlannedAccount {
   std::string name = {}, parent = {};
-  TresLimits cap = {};  // none is ever wanted: it would hold jobs over the cap too
+  TresLimits cap = {};
   int shares = 1;
   std::vector<std::string> qos = {};  // sorted
   std::string default_qos = {};
@@ -68,7 +69,7 @@ struct SlurmPolicyPlan {
   std::vector<std::string> notes;  // what Slurm cannot do, or does otherwise
 };
 
-// kUsage when names of the policy do not go together in Slurm: two QOS of one name.
+// kUsage when names of the policy do not go together in Slurm: two QOS or two accounts of one name.
 Result<SlurmPolicyPlan> PlanSlurmPolicy(const Policy& policy);
 
 std::string TresText(const TresLimits& limits);  // "cpu=12,gres/gpu=6"

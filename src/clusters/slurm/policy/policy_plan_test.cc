@@ -39,6 +39,17 @@ const PlannedQos& Qos(const SlurmPolicyPlan& plan, std::string_view name) {
   return found == plan.qos.end() ? kNone : *found;
 }
 
+std::string Accounts(const SlurmPolicyPlan& plan) {
+  std::string all;
+  for (const PlannedAccount& one : plan.accounts) {
+    all += StrCat(one.name, " < ", one.parent, " ", one.shares, ": ", TresText(one.cap));
+    if (!one.qos.empty())
+      all += StrCat(" ", Join(one.qos, ","), " (", one.default_qos, ") ", Join(one.users, ","));
+    all += "\n";
+  }
+  return all;
+}
+
 bool Says(const std::vector<std::string>& notes, std::string_view text) {
   return std::ranges::any_of(notes,
                              [&](const std::string& note) { return note.find(text) != std::string::npos; });
@@ -63,13 +74,29 @@ TEST(SlurmPolicyPlan, PartitionsThatGiveWayAlikeShareAClass) {
   EXPECT_EQ(QosOf(classes[2], "vision"), "overcap");
 }
 
-TEST(SlurmPolicyPlan, TheCapIsOnTheQosOfTheLabAndOvercapHasNone) {
+TEST(SlurmPolicyPlan, TheCapIsOnTheQosAndTheAccountOfTheLabAndNowhereElse) {
   const SlurmPolicyPlan plan = Plan(Two());
   EXPECT_EQ(TresText(Qos(plan, "vision").cap), "gres/gpu=4");
   EXPECT_EQ(TresText(Qos(plan, "nlp").cap), "cpu=9,gres/gpu=4,gres/gpu:a40=4");
-  EXPECT_EQ(TresText(Qos(plan, "vision-user-overcap").cap), "gres/gpu=4");
+  EXPECT_TRUE(Qos(plan, "vision-user-overcap").cap.empty());
   EXPECT_TRUE(Qos(plan, "overcap").cap.empty());
-  for (const PlannedAccount& account : plan.accounts) EXPECT_TRUE(account.cap.empty());
+  EXPECT_EQ(Accounts(plan),
+            "vision-lab < root 4: \n"
+            "vision < vision-lab 1: gres/gpu=4 vision,vision-user-overcap (vision) ann\n"
+            "vision-overcap < vision-lab 1:  overcap (overcap) ann\n"
+            "nlp-lab < root 4: \n"
+            "nlp < nlp-lab 1: cpu=9,gres/gpu=4,gres/gpu:a40=4 nlp,nlp-user-overcap (nlp) bob\n"
+            "nlp-overcap < nlp-lab 1:  overcap (overcap) bob\n");
+  EXPECT_EQ(plan.default_accounts.at("ann"), "vision");
+}
+
+TEST(SlurmPolicyPlan, ALabThatBorrowsNothingOrNothingElseHasOneAccount) {
+  EXPECT_EQ(Accounts(Plan(Two("partitions: {overcap: {labs: [nlp]}}\n"))).substr(0, 71),
+            "vision < root 4: gres/gpu=4 vision,vision-user-overcap (vision) ann\nnlp");
+  const SlurmPolicyPlan guest =
+      Plan(Two("partitions: {debug: none, short: {labs: [nlp]}, long: none, user-overcap: none}\n"));
+  EXPECT_EQ(Accounts(guest).substr(0, 43), "vision < root 4:  overcap (overcap) ann\nnlp");
+  EXPECT_EQ(Field(guest, "overcap", "AllowAccounts"), "vision,nlp-overcap");
 }
 
 TEST(SlurmPolicyPlan, WhatCountsInFullPreemptsTheRestAndNobodyPreemptsIt) {
@@ -99,6 +126,7 @@ TEST(SlurmPolicyPlan, PartitionsLetInTheirLabsAndTheirQos) {
   EXPECT_EQ(Field(plan, "debug", "MaxNodes"), "1");
   EXPECT_EQ(Field(plan, "debug", "MaxTime"), "04:00:00");
   EXPECT_EQ(Field(plan, "overcap", "AllowQos"), "overcap");
+  EXPECT_EQ(Field(plan, "overcap", "AllowAccounts"), "vision-overcap,nlp-overcap");
   EXPECT_EQ(Field(plan, "short", "AllowQos"), "vision,nlp,vision-user-overcap,nlp-user-overcap");
   EXPECT_EQ(Field(plan, "short", "Default"), "YES");
   EXPECT_EQ(Field(plan, "short", "DefCpuPerGPU"), "8");
@@ -113,14 +141,21 @@ TEST(SlurmPolicyPlan, WhatSlurmCannotDoIsSaid) {
   EXPECT_TRUE(Says(plan.notes, "lab 'vision': 'ann' gets the limits of every member"));
   EXPECT_TRUE(Says(plan.notes, "one half-life for labs and users: 7d"));
   EXPECT_TRUE(Says(plan.notes, "between 8 and 16 CPUs for a GPU"));
-  EXPECT_TRUE(Says(plan.notes, "must name its QOS (--qos=vision-user-overcap)"));
+  EXPECT_TRUE(Says(plan.notes, "has a QOS of its own (sbatch --qos=vision-user-overcap)"));
+  EXPECT_TRUE(Says(plan.notes, "(sbatch --account=vision-overcap --qos=overcap)"));
   EXPECT_TRUE(Says(plan.notes, "Slurm stops no job because a cap is full"));
 }
 
-TEST(SlurmPolicyPlan, NamesThatWouldBeTwoQosAreRefused) {
+TEST(SlurmPolicyPlan, NamesThatWouldBeTwoQosOrTwoAccountsAreRefused) {
   const auto plan = PlanSlurmPolicy(Read("nodes: {n1: a40:8}\nlabs: {overcap: 4 ann}\n"));
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().message, "two QOS in Slurm would be called 'overcap'");
+  for (const char* name : {"vision-overcap", "vision-lab"}) {
+    const auto accounts =
+        PlanSlurmPolicy(Read(StrCat("nodes: {n1: a40:8}\nlabs: {vision: 4 ann, ", name, ": 4 ann}\n")));
+    ASSERT_FALSE(accounts);
+    EXPECT_EQ(accounts.error().message, StrCat("two accounts in Slurm would be called '", name, "'"));
+  }
 }
 
 TEST(SlurmPolicyPlan, ARenderingHasTheFilesTheCommandsAndTheNotes) {

@@ -56,6 +56,9 @@ Result<LivePolicy> SlurmPolicy::Look() {
   OC_TRY(nodes, context_->Ask(PolicyNodesCommand(), kReadTime));
   OC_TRY(parsed_nodes, ParsePolicyNodes(nodes));
   live.nodes = std::move(parsed_nodes);
+  OC_TRY(jobs, context_->Ask(PolicyJobsCommand(), kReadTime));
+  OC_TRY(parsed_jobs, ParsePolicyJobs(jobs));
+  live.jobs = std::move(parsed_jobs);
   return live;
 }
 
