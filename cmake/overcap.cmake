@@ -1,7 +1,7 @@
 # How every folder under src/ becomes one static library and, beside it, one test program.
 
-# The sanitized builds read the headers of the standard library and of gtest once instead of a thousand times. The release
-# build does not: there every file must include what it uses.
+# The sanitized builds read the headers of the standard library and of gtest once instead of hundreds of times. The release and
+# debug builds do not: in the latter, where each file is compiled alone, it must include what it uses.
 option(OVERCAP_PRECOMPILE "precompile the headers that nearly every file reads" OFF)
 
 find_program(CCACHE ccache)
@@ -45,18 +45,52 @@ function(overcap_precompile target)
   endif()
 endfunction()
 
-# overcap_test_places(SOURCES...): where the tests' data and the program lie, for the sources that name them only: what else
-# is compiled is the same in every clone. A source that names one for the first time wants `cmake --preset ...` again.
-function(overcap_test_places)
+# Files of a folder that are compiled as one: a third of the time, for most of it goes to the headers that all of them
+# read. 1: each alone, as suits who changes one file again and again.
+set(OVERCAP_BATCH 12 CACHE STRING "how many files to compile as one; 1: each alone")
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# overcap_batch(OUT NAME SOURCES...): what to compile for these; see batch.py.
+function(overcap_batch out name)
+  set(${out} ${ARGN} PARENT_SCOPE)
+  if(OVERCAP_BATCH LESS 2 OR NOT ARGN)
+    return()
+  endif()
+  set(units ${PROJECT_BINARY_DIR}/units)
+  list(JOIN ARGN "\n" lines)
+  file(MAKE_DIRECTORY ${units})
+  file(WRITE ${units}/${name}.list "${lines}")
+  execute_process(COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/cmake/batch.py ${PROJECT_SOURCE_DIR}/src ${units} ${name} ${OVERCAP_BATCH}
+    INPUT_FILE ${units}/${name}.list OUTPUT_VARIABLE words OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" words "${words}")
+  set(${out} ${words} PARENT_SCOPE)
+  # Which names are local to a file, and so who may stand beside whom, is read anew whenever one changes.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/batch.py)
+endfunction()
+
+# overcap_test_sources(OUT NAME SOURCES...): as overcap_batch; where the tests' data and the program lie is told to those that
+# name them only: what else is compiled is the same in every clone.
+function(overcap_test_sources out name)
+  set(plain ${ARGN})
+  set(placed)
+  set(own)  # compiled with options of its own
   foreach(source ${ARGN})
-    foreach(place "OVERCAP_TEST_DATA=\"${PROJECT_SOURCE_DIR}/tests/data\"" "OVERCAP_BINARY=\"${PROJECT_BINARY_DIR}/overcap\"")
-      string(REGEX REPLACE "=.*" "" name ${place})
-      file(STRINGS ${source} lines REGEX ${name} LIMIT_COUNT 1)
-      if(lines)
-        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS ${place})
-      endif()
-    endforeach()
+    get_property(options SOURCE ${source} PROPERTY COMPILE_OPTIONS)
+    file(STRINGS ${source} lines REGEX "OVERCAP_(TEST_DATA|BINARY|FAKE_NVML)" LIMIT_COUNT 1)
+    if(lines)
+      list(APPEND placed ${source})
+    elseif(options)
+      list(APPEND own ${source})
+    endif()
   endforeach()
+  list(REMOVE_ITEM plain ${placed} ${own})
+  overcap_batch(plain ${name} ${plain})
+  overcap_batch(placed ${name}_placed ${placed})
+  if(placed)
+    set_property(SOURCE ${placed} APPEND PROPERTY COMPILE_DEFINITIONS
+      "OVERCAP_TEST_DATA=\"${PROJECT_SOURCE_DIR}/tests/data\"" "OVERCAP_BINARY=\"${PROJECT_BINARY_DIR}/overcap\"")
+  endif()
+  set(${out} ${plain} ${placed} ${own} PARENT_SCOPE)
 endfunction()
 
 # overcap_library(NAME [DEPS ...]): src/NAME/**.cc without tests -> library `overcap_NAME`;
@@ -69,6 +103,7 @@ function(overcap_library name)
   list(FILTER sources EXCLUDE REGEX "(_test\\.cc|/testing/.*)$")
   list(FILTER tests INCLUDE REGEX "(_test\\.cc|/testing/.*\\.cc)$")
   if(sources)
+    overcap_batch(sources ${id} ${sources})
     add_library(overcap_${id} STATIC ${sources})
     target_link_libraries(overcap_${id} PUBLIC overcap_flags ${ARG_DEPS})
     overcap_precompile(overcap_${id})
@@ -77,11 +112,11 @@ function(overcap_library name)
     target_link_libraries(overcap_${id} INTERFACE overcap_flags ${ARG_DEPS})
   endif()
   if(OVERCAP_TESTS AND tests)
+    overcap_test_sources(tests ${id}_test ${tests})
     add_executable(${id}_test ${tests})
     target_link_libraries(${id}_test PRIVATE overcap_${id} ${ARG_TEST_DEPS} GTest::gtest_main rapidcheck)
     # Tests are compiled more often than they run: without optimisation in half the time, sanitized ones above all.
     target_compile_options(${id}_test PRIVATE -O0)
-    overcap_test_places(${tests})
     overcap_precompile(${id}_test <gtest/gtest.h>)
     set_target_properties(${id}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/unit)
     add_test(NAME ${id} COMMAND ${id}_test)

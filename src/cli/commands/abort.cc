@@ -8,7 +8,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kAbortFlags[] = {
     {"--no-wait", "", "", "return at once, before they have ended"},
     {"--reason", "", "TEXT", "kept with the jobs"},
 };
@@ -18,7 +18,7 @@ int64_t PatienceSeconds(const Config& config) {
   return config.jobs.grace_seconds + 60;
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunAbort(World& world, const Args& args) {
   OC_TRY(jobs, ResolveJobs(world, args.words()));
   const std::string reason =
       args.Has("--reason") ? std::string(args.Get("--reason")) : StrCat("cancelled by ", world.user());
@@ -47,9 +47,9 @@ constinit const Command kAbort = {
     .name = "abort",
     .summary = "stop jobs, whether they wait or run",
     .usage = "[--no-wait] [--reason TEXT] JOB...",
-    .flags = kFlags,
+    .flags = kAbortFlags,
     .min_words = 1,
-    .run = Run,
+    .run = RunAbort,
     .job_words = true,
 };
 

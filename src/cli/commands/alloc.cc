@@ -15,7 +15,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kAllocFlags[] = {
     {"--name", "", "NAME", "what it is called; dev by default"},
     {"--gpus", "-n", "GPUS", "GPUs; 0 for none"},
     {"--gpu-type", "-g", "TYPES", "which GPUs: 'a40|rtx_6000'"},
@@ -106,7 +106,7 @@ void Tell(World& world, const AllocWorld& allocations, const AllocationState& st
   out.Note(StrCat("overcap release ", name, "    gives it back"));
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunAlloc(World& world, const Args& args) {
   OC_TRY(cluster, world.GetCluster());
   OC_TRY(allocations, AllocationsOf(world));
   OC_TRY(request, ReadRequest(world, args));
@@ -147,9 +147,9 @@ constinit const Command kAlloc = {
     .name = "alloc",
     .summary = "hold GPUs under a name, for shells, ssh and VS Code; outlives the terminal",
     .usage = "[--name NAME] [-n GPUS] [-g TYPES] [-w NODE] [-t LIMIT] [-p PARTITION]",
-    .flags = kFlags,
+    .flags = kAllocFlags,
     .max_words = 0,
-    .run = Run,
+    .run = RunAlloc,
 };
 
 }  // namespace overcap::cli

@@ -52,7 +52,7 @@ Result<std::string> FileOf(World& world, const std::string& word) {
               "overcap alloc list shows what you hold");
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunAllocConnect(World& world, const Args& args) {
   OC_TRY(file, FileOf(world, args.words().front()));
   auto text = PosixFiles().Read(file);
   if (!text) {
@@ -90,7 +90,7 @@ constinit const Command kAllocConnect = {
     .usage = "NAME",
     .min_words = 1,
     .max_words = 1,
-    .run = Run,
+    .run = RunAllocConnect,
     .without_config = true,
 };
 

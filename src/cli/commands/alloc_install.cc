@@ -8,7 +8,7 @@
 namespace overcap::cli {
 namespace {
 
-Result<int> Run(World& world, const Args&) {
+Result<int> RunAllocInstall(World& world, const Args&) {
   OC_TRY(home, HomeFolder());
   OC_TRY(install, InstallSshInclude(home));
   if (world.out().json()) {
@@ -27,7 +27,7 @@ constinit const Command kAllocInstall = {
     .name = "alloc install",
     .summary = "let ssh and VS Code know allocations by name",
     .max_words = 0,
-    .run = Run,
+    .run = RunAllocInstall,
     .without_config = true,
 };
 

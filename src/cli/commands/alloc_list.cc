@@ -31,7 +31,7 @@ void AddRow(const AllocationState& state, int64_t now_us, Table* table) {
                 {Style::kBold, StateStyle(record.state)});
 }
 
-Result<int> Run(World& world, const Args&) {
+Result<int> RunAllocList(World& world, const Args&) {
   OC_TRY(allocations, AllocationsOf(world));
   const std::vector<AllocationState> states = LookAtAllocations(allocations);
   const int64_t now_us = world.clock().WallUs();
@@ -66,7 +66,7 @@ constinit const Command kAllocList = {
     .name = "alloc list",
     .summary = "what you hold, and where",
     .max_words = 0,
-    .run = Run,
+    .run = RunAllocList,
 };
 
 }  // namespace overcap::cli

@@ -6,7 +6,7 @@
 namespace overcap::cli {
 namespace {
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunAllocRelease(World& world, const Args& args) {
   OC_TRY(allocations, AllocationsOf(world));
   for (const std::string& name : args.words()) {
     const auto held = FindAllocation(allocations, name);
@@ -26,7 +26,7 @@ constinit const Command kAllocRelease = {
     .summary = "give back what you hold",
     .usage = "NAME...",
     .min_words = 1,
-    .run = Run,
+    .run = RunAllocRelease,
 };
 
 }  // namespace overcap::cli

@@ -17,7 +17,7 @@ void PrintJson(const std::string& name, const std::vector<Finding>& findings, bo
   out.Json(json.EndArray().EndObject().Text());
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunClusterCheck(World& world, const Args& args) {
   const std::string name = args.words().empty() ? world.cluster_name() : args.words()[0];
   OC_TRY(cluster, world.GetCluster(name));
   OC_TRY(root, ClusterRoot(name, world.config(), world.root()));
@@ -39,7 +39,7 @@ constinit const Command kClusterCheck = {
     .summary = "whether a cluster can be used from here, and what is wrong",
     .usage = "[NAME]",
     .max_words = 1,
-    .run = Run,
+    .run = RunClusterCheck,
     .group = CommandGroup::kSetup};
 
 }  // namespace overcap::cli

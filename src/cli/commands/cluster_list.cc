@@ -47,7 +47,7 @@ void PrintJson(const std::vector<Row>& rows, Output& out) {
   out.Json(json.EndArray().Text());
 }
 
-Result<int> Run(World& world, const Args&) {
+Result<int> RunClusterList(World& world, const Args&) {
   const std::vector<Row> rows = Rows(world);
   Output& out = world.out();
   if (out.json()) {
@@ -68,7 +68,7 @@ Result<int> Run(World& world, const Args&) {
 constinit const Command kClusterList = {.name = "cluster list",
                                         .summary = "the clusters that jobs can go to",
                                         .max_words = 0,
-                                        .run = Run,
+                                        .run = RunClusterList,
                                         .group = CommandGroup::kSetup};
 
 }  // namespace overcap::cli

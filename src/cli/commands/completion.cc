@@ -7,7 +7,7 @@
 namespace overcap::cli {
 namespace {
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunCompletion(World& world, const Args& args) {
   const std::string& shell = args.words()[0];
   if (shell == "bash") {
     world.out().Write(BashCompletion(world.commands()));
@@ -26,7 +26,7 @@ constinit const Command kCompletion = {.name = "completion",
                                        .usage = "bash|zsh",
                                        .min_words = 1,
                                        .max_words = 1,
-                                       .run = Run,
+                                       .run = RunCompletion,
                                        .group = CommandGroup::kSetup,
                                        .without_config = true};
 

@@ -66,7 +66,7 @@ std::string AsJson(const Config& config) {
   return json.EndArray().EndObject().Take();
 }
 
-Result<int> Run(World& world, const Args&) {
+Result<int> RunConfigShow(World& world, const Args&) {
   if (world.out().json()) {
     world.out().Json(AsJson(world.config()));
     return 0;
@@ -86,7 +86,7 @@ Result<int> Run(World& world, const Args&) {
 constinit const Command kConfigShow = {.name = "config show",
                                        .summary = "every effective value and the file and line that set it",
                                        .max_words = 0,
-                                       .run = Run,
+                                       .run = RunConfigShow,
                                        .group = CommandGroup::kSetup};
 
 }  // namespace overcap::cli

@@ -10,7 +10,8 @@ namespace overcap::cli {
 namespace {
 
 constexpr int kNotRunning = 3;
-constexpr Flag kFlags[] = {{"--system", "", "", "the engine that all users of this machine share"}};
+constexpr Flag kDaemonStatusFlags[] = {
+    {"--system", "", "", "the engine that all users of this machine share"}};
 
 int SayNotRunning(const World& world, bool system) {
   if (world.out().json()) {
@@ -34,7 +35,7 @@ std::string CountsText(const EngineStatus& status) {
   return parts.empty() ? "none" : Join(parts, ", ");
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunDaemonStatus(World& world, const Args& args) {
   const bool system = args.Has("--system");
   const auto status = GetEngineStatus(EngineSocket(world.root(), system));
   if (!status && status.error().code == ErrorCode::kNotFound) return SayNotRunning(world, system);
@@ -62,9 +63,9 @@ Result<int> Run(World& world, const Args& args) {
 constinit const Command kDaemonStatus = {.name = "daemon status",
                                          .summary = "whether the engine runs, its pid, socket and counts",
                                          .usage = "[--system]",
-                                         .flags = kFlags,
+                                         .flags = kDaemonStatusFlags,
                                          .max_words = 0,
-                                         .run = Run,
+                                         .run = RunDaemonStatus,
                                          .group = CommandGroup::kSetup,
                                          .without_config = true};
 

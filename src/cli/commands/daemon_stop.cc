@@ -8,9 +8,9 @@ namespace overcap::cli {
 namespace {
 
 constexpr int kPatienceSeconds = 30;
-constexpr Flag kFlags[] = {{"--system", "", "", "the engine that all users of this machine share"}};
+constexpr Flag kDaemonStopFlags[] = {{"--system", "", "", "the engine that all users of this machine share"}};
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunDaemonStop(World& world, const Args& args) {
   const auto stopped = StopEngine(EngineSocket(world.root(), args.Has("--system")), kPatienceSeconds);
   const bool none = !stopped && stopped.error().code == ErrorCode::kNotFound;
   if (!stopped && !none) return Fail(stopped.error());
@@ -28,9 +28,9 @@ Result<int> Run(World& world, const Args& args) {
 constinit const Command kDaemonStop = {.name = "daemon stop",
                                        .summary = "end the engine; running jobs go on",
                                        .usage = "[--system]",
-                                       .flags = kFlags,
+                                       .flags = kDaemonStopFlags,
                                        .max_words = 0,
-                                       .run = Run,
+                                       .run = RunDaemonStop,
                                        .group = CommandGroup::kSetup,
                                        .without_config = true};
 

@@ -21,7 +21,7 @@ std::string AsJson(const std::vector<Finding>& findings, bool healthy) {
   return json.EndArray().EndObject().Take();
 }
 
-Result<int> Run(World& world, const Args&) {
+Result<int> RunDoctor(World& world, const Args&) {
   const char* path = std::getenv("PATH");
   const auto findings =
       Examine({world.root(), LoadConfig(world.config_places()), path != nullptr ? path : ""});
@@ -39,7 +39,7 @@ Result<int> Run(World& world, const Args&) {
 constinit const Command kDoctor = {.name = "doctor",
                                    .summary = "what is detected, what is missing, what to do",
                                    .max_words = 0,
-                                   .run = Run,
+                                   .run = RunDoctor,
                                    .group = CommandGroup::kSetup,
                                    .without_config = true};
 

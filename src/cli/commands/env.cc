@@ -14,7 +14,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kEnvFlags[] = {
     {"--export", "", "", "print it as lines for a shell"},
     {"--save", "", "", "keep it for later shells"},
     {"--load", "", "", "print what was saved as lines for a shell; of the job JOB, else the latest"},
@@ -207,7 +207,7 @@ Result<int> RunCompress(World& world, const Args& args) {
 
 Result<std::string_view> ReadMode(const Args& args) {
   std::string_view mode;
-  for (const Flag& flag : kFlags) {
+  for (const Flag& flag : kEnvFlags) {
     if (!args.Has(flag.name)) continue;
     if (!mode.empty())
       return Fail(ErrorCode::kUsage, StrCat(mode, " and ", flag.name, " exclude each other"));
@@ -221,7 +221,7 @@ Result<std::string_view> ReadMode(const Args& args) {
   return mode;
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunEnv(World& world, const Args& args) {
   OC_TRY(mode, ReadMode(args));
   if (mode == "--export") return RunExport(world);
   if (mode == "--save") return RunSave(world);
@@ -237,8 +237,8 @@ constinit const Command kEnv = {
     .name = "env",
     .summary = "show the scheduler, job, hosts and GPUs of this shell, and why; expand host lists",
     .usage = "[--export | --save | --load [JOB] | --expand LIST | --compress [HOST...]]",
-    .flags = kFlags,
-    .run = Run,
+    .flags = kEnvFlags,
+    .run = RunEnv,
     .group = CommandGroup::kSetup,
     .without_config = true,
 };

@@ -5,7 +5,7 @@
 namespace overcap::cli {
 namespace {
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunExec(World& world, const Args& args) {
   OC_TRY(words, ReadBesideWords(args));
   if (words.command.empty())
     return Fail(ErrorCode::kUsage, "there is no command to run", "overcap exec JOB -- CMD...");
@@ -21,7 +21,7 @@ constinit const Command kExec = {
     .flags = kBesideFlags,
     .min_words = 2,
     .takes_command = true,
-    .run = Run,
+    .run = RunExec,
     .job_words = true,
 };
 

@@ -21,7 +21,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kFanoutFlags[] = {
     {"--to", "", "DST", "the folder on each node; ~ and $VARIABLES are the node's own"},
     {"--hosts", "", "HOSTS", "a host file, or node1,node[3-5]; by default the hosts of the job you are in"},
     {"--force", "", "", "also into a folder that holds something else, which is then replaced"},
@@ -237,7 +237,7 @@ Result<std::optional<FanoutSource>> ReadSource(World& world, const Args& args, F
   return std::optional(std::move(source));
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> DoFanout(World& world, const Args& args) {
   if (!args.Has("--to")) return Fail(ErrorCode::kUsage, "--to is missing: where shall it go on the nodes?");
   const std::string target(args.Get("--to"));
   if (target.empty() || std::string_view("/~$").find(target[0]) == std::string_view::npos)
@@ -273,10 +273,10 @@ constinit const Command kFanout = {
     .name = "fanout",
     .summary = "bring an environment or a folder to the local disks of many nodes",
     .usage = "SRC --to DST [--hosts HOSTS] [--force] [--no-fix]",
-    .flags = kFlags,
+    .flags = kFanoutFlags,
     .min_words = 1,
     .max_words = 1,
-    .run = Run,
+    .run = DoFanout,
     .group = CommandGroup::kCode,
     .synonyms = kSynonyms,
 };

@@ -14,7 +14,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kGcFlags[] = {
     {"--older-than", "", "TIME", "jobs that ended longer ago: 12h, 30d"},
     {"--max-size", "", "SIZE", "oldest jobs until the rest is this small: 50G"},
     {"--dry-run", "", "", "say what would go, remove nothing"},
@@ -128,7 +128,7 @@ void PrintText(Output& out, const GcReport& report, const OldLaunches& launches,
              report.store.waiting > 0 ? "; more goes when the captures and backups that run are done" : ""));
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunGc(World& world, const Args& args) {
   OC_TRY(cluster, world.GetCluster());
   OC_TRY(request, ReadRequest(world, args));
   OC_TRY(folder, world.ClusterFolder());
@@ -157,9 +157,9 @@ constinit const Command kGc = {
     .name = "gc",
     .summary = "remove old ended jobs, and code that no job needs any more",
     .usage = "[--older-than TIME] [--max-size SIZE] [--dry-run]",
-    .flags = kFlags,
+    .flags = kGcFlags,
     .max_words = 0,
-    .run = Run,
+    .run = RunGc,
 };
 
 }  // namespace overcap::cli

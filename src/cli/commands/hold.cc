@@ -6,7 +6,7 @@
 namespace overcap::cli {
 namespace {
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunHold(World& world, const Args& args) {
   OC_TRY(jobs, ResolveJobs(world, args.words()));
   OC_TRY_VOID(jobs.cluster->Hold(jobs.ids));
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
@@ -27,7 +27,7 @@ constinit const Command kHold = {
     .summary = "keep waiting jobs from starting",
     .usage = "JOB...",
     .min_words = 1,
-    .run = Run,
+    .run = RunHold,
     .job_words = true,
 };
 

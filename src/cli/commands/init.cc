@@ -52,7 +52,7 @@ void PrintText(Output& out, const std::string& folder, const CaptureReport& repo
   PrintSizes(out, "largest files", report.largest.files);
 }
 
-Result<int> Run(World& world, const Args&) {
+Result<int> RunInit(World& world, const Args&) {
   Output& out = world.out();
   OC_TRY(folder, world.Folder());
   OC_TRY(root, world.ClusterFolder());
@@ -77,7 +77,7 @@ constinit const Command kInit = {
     .name = "init",
     .summary = "capture the code of this folder now, and say what it is",
     .max_words = 0,
-    .run = Run,
+    .run = RunInit,
     .group = CommandGroup::kCode,
 };
 

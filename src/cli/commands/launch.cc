@@ -17,7 +17,7 @@ namespace {
 constexpr int kMost = 1'000'000;
 constexpr int64_t kSecond = 1'000'000;
 
-constexpr Flag kFlags[] = {
+constexpr Flag kLaunchFlags[] = {
     {"--ranks", "-n", "N", "ranks in all; one per GPU of every host"},
     {"--ppn", "", "P", "ranks per host"},
     {"--nnodes", "", "N|MIN:MAX", "hosts to use; all of them. A range: an elastic group"},
@@ -214,7 +214,7 @@ Result<int> RunElastic(const Args& args, const LaunchOptions& common, const Laun
   return RunElasticLaunch(std::move(options), around, &voice);
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> DoLaunch(World& world, const Args& args) {
   OC_TRY(options, ReadOptions(args));
   OC_TRY(folder, world.Folder());
   if (!options.logs.empty() && options.logs[0] != '/') options.logs.insert(0, folder + "/");
@@ -246,10 +246,10 @@ constinit const Command kLaunch = {
     .name = "launch",
     .summary = "start a command as one rank per GPU on every host of this allocation",
     .usage = "[-n N] [--ppn P] [--nnodes N] [--hostfile FILE] CMD...",
-    .flags = kFlags,
+    .flags = kLaunchFlags,
     .min_words = 1,
     .takes_command = true,
-    .run = Run,
+    .run = DoLaunch,
     .synonyms = kSynonyms,
     .other_flags = "flags of srun or mpiexec go behind --launcher-args",
 };

@@ -16,7 +16,7 @@ namespace {
 constexpr int kMost = 1'000'000'000;
 constexpr size_t kShown = 20;
 
-constexpr Flag kFlags[] = {
+constexpr Flag kLaunchesFlags[] = {
     {"--rank", "-r", "RANKS", "what these wrote: 0, 0,2 or all"},
     {"--times", "", "", "with the time of each line before it"},
     {"--attempt", "", "N", "of that attempt; the last by default"},
@@ -89,7 +89,7 @@ Result<int> PrintOne(World& world, const LaunchRecord& launch) {
   return 0;
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunLaunches(World& world, const Args& args) {
   const bool logs = args.Has("--rank") || args.Has("--times");
   if (args.Has("--attempt") && !logs)
     return Fail(ErrorCode::kUsage, "--attempt: say also of which ranks",
@@ -114,9 +114,9 @@ constinit const Command kLaunches = {
     .name = "launches",
     .summary = "the launches of this machine, how they ended, what their ranks wrote and when",
     .usage = "[--rank R] [--times] [--attempt N] [LAUNCH]",
-    .flags = kFlags,
+    .flags = kLaunchesFlags,
     .max_words = 1,
-    .run = Run,
+    .run = RunLaunches,
 };
 
 }  // namespace overcap::cli

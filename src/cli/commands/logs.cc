@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMost = 1'000'000'000;
 
-constexpr Flag kFlags[] = {
+constexpr Flag kLogsFlags[] = {
     {"--follow", "-f", "", "go on until the job has ended"},
     {"--rank", "-r", "RANKS", "0, 0,2 or all; rank 0 by default"},
     {"--attempt", "", "N", "of that attempt (of a task: that try); the last by default"},
@@ -60,7 +60,7 @@ Result<int> PrintPlaces(World& world, const JobRecord& record, const LogRequest&
   return 0;
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunLogs(World& world, const Args& args) {
   OC_TRY(request, ReadRequest(args));
   std::unique_ptr<Cluster> stored;
   OC_TRY(jobs, JobsFrom(world, args, &stored));
@@ -79,10 +79,10 @@ constinit const Command kLogs = {
     .name = "logs",
     .summary = "what a job has written",
     .usage = "[-f] [--rank R] [--attempt N] [--tail N] [--task T] [--from LOCATION] JOB",
-    .flags = kFlags,
+    .flags = kLogsFlags,
     .min_words = 1,
     .max_words = 1,
-    .run = Run,
+    .run = RunLogs,
     .job_words = true,
 };
 

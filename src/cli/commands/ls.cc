@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostExplained = 20;
 
-constexpr Flag kFlags[] = {
+constexpr Flag kLsFlags[] = {
     {"--all", "-a", "", "also what ended long ago"},
     {"--status", "", "STATES", "only these: queued,running,failed,...", true},
     {"--user", "", "NAME", "only jobs of that user"},
@@ -145,7 +145,7 @@ Result<int> WatchJobs(World& world, Cluster& cluster, const JobFilter& filter) {
   });
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunLs(World& world, const Args& args) {
   OC_TRY(cluster, world.GetCluster());
   OC_TRY(filter, ReadFilter(world, args));
   filter.detail = DetailFor(world.out());
@@ -163,9 +163,9 @@ constinit const Command kLs = {
     .name = "ls",
     .summary = "list jobs: those that have not ended, and the last that have",
     .usage = "[--all] [--status STATES] [--user NAME] [--since TIME] [--watch]",
-    .flags = kFlags,
+    .flags = kLsFlags,
     .max_words = 0,
-    .run = Run,
+    .run = RunLs,
 };
 
 }  // namespace overcap::cli

@@ -9,7 +9,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kNodesFlags[] = {
     {"--watch", "-w", "", "again and again, until Ctrl-C"},
 };
 
@@ -44,7 +44,7 @@ Result<std::string> Frame(World& world, bool watched, int width, bool color) {
   return NodesText(picture, width, color) + PictureNotes(picture, now_us, watched);
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunNodes(World& world, const Args& args) {
   if (args.Has("--watch")) {
     return Watch(world, [&](int width, bool color) { return Frame(world, true, width, color); });
   }
@@ -60,9 +60,9 @@ constinit const Command kNodes = {
     .name = "nodes",
     .summary = "the nodes of the cluster: GPUs, CPUs and memory in use, state, who",
     .usage = "[--watch]",
-    .flags = kFlags,
+    .flags = kNodesFlags,
     .max_words = 0,
-    .run = Run,
+    .run = RunNodes,
 };
 
 }  // namespace overcap::cli

@@ -12,7 +12,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kPolicyApplyFlags[] = {
     {"--dry-run", "-n", "", "only show what is different"},
     {"--write", "", "FOLDER",
      "write the scheduler's settings and partitions into a file there, and have it read them"},
@@ -67,7 +67,7 @@ void PrintResult(const PolicyApplied& applied, const std::string& folder, Output
                     restart ? " Restart its controller where that is said, then run this again" : ""));
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunPolicyApply(World& world, const Args& args) {
   OC_TRY(text, PolicyFileText(args.words()[0]));
   OC_TRY(policy, ParsePolicy(text, args.words()[0]));
   OC_TRY(cluster, world.GetCluster());
@@ -106,10 +106,10 @@ constinit const Command kPolicyApply = {
     .name = "policy apply",
     .summary = "bring a policy to a live cluster: show what is different, and make it so",
     .usage = "[--dry-run] [--write FOLDER] FILE",
-    .flags = kFlags,
+    .flags = kPolicyApplyFlags,
     .min_words = 1,
     .max_words = 1,
-    .run = Run,
+    .run = RunPolicyApply,
     .group = CommandGroup::kSetup,
 };
 

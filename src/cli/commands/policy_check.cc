@@ -32,7 +32,7 @@ void PrintJson(const std::string& file, const PolicyReading& reading, bool good,
   out.Json(json.EndArray().EndObject().Text());
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunPolicyCheck(World& world, const Args& args) {
   const std::string& file = args.words()[0];
   OC_TRY(reading, LookAtPolicyFile(file));
   int errors = 0;
@@ -57,7 +57,7 @@ constinit const Command kPolicyCheck = {
     .usage = "FILE",
     .min_words = 1,
     .max_words = 1,
-    .run = Run,
+    .run = RunPolicyCheck,
     .group = CommandGroup::kSetup,
     .without_config = true,
 };

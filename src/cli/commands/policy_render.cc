@@ -24,7 +24,7 @@ void PrintJson(const PolicyRendering& rendering, Output& out) {
   out.Json(json.Text());
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunPolicyRender(World& world, const Args& args) {
   OC_TRY(policy, ReadPolicyFile(args.words()[1]));
   OC_TRY(rendering, RenderPolicy(args.words()[0], policy));
   Output& out = world.out();
@@ -53,7 +53,7 @@ constinit const Command kPolicyRender = {
     .usage = "slurm FILE",
     .min_words = 2,
     .max_words = 2,
-    .run = Run,
+    .run = RunPolicyRender,
     .group = CommandGroup::kSetup,
     .without_config = true,
 };

@@ -20,7 +20,7 @@ using pooled::GroupReport;
 
 constexpr size_t kMostUsers = 10;
 
-constexpr Flag kFlags[] = {
+constexpr Flag kPolicySimulateFlags[] = {
     {"--trace", "", "FILE", "the history: SWF, CSV, what sacct -P prints, or the engine's journal; also .gz"},
     {"--against", "", "POLICY", "another policy to compare with"},
     {"--scale", "", "FACTOR", "make the pool and the caps so many times as large"},
@@ -162,7 +162,7 @@ Result<pooled::ReplayOptions> OptionsOf(const Args& args) {
   return options;
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunPolicySimulate(World& world, const Args& args) {
   if (args.Get("--trace").empty())
     return Fail(ErrorCode::kUsage, "no history is named", "overcap policy simulate POLICY --trace FILE");
   OC_TRY(options, OptionsOf(args));
@@ -210,10 +210,10 @@ constinit const Command kPolicySimulate = {
     .name = "policy simulate",
     .summary = "what a policy makes of a history: waits, use, lost work, by lab and user",
     .usage = "POLICY --trace FILE [--against OTHER] [--scale FACTOR] [--html FILE]",
-    .flags = kFlags,
+    .flags = kPolicySimulateFlags,
     .min_words = 1,
     .max_words = 1,
-    .run = Run,
+    .run = RunPolicySimulate,
     .group = CommandGroup::kSetup,
     .without_config = true,
 };

@@ -25,7 +25,7 @@ constexpr size_t kMostPaths = 20;
 constexpr size_t kMostTasks = 20;
 constexpr size_t kMostEvents = 20;
 
-constexpr Flag kFlags[] = {
+constexpr Flag kQueryFlags[] = {
     {"--tasks", "", "", "what became of each task of an array"},
     kFromFlag,
 };
@@ -188,7 +188,7 @@ void PrintJson(World& world, bool one, const std::vector<JobRecord>& records) {
   world.out().Json(one ? each.front() : StrCat("[", Join(each, ",\n"), "]"));
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunQuery(World& world, const Args& args) {
   const bool tasks = args.Has("--tasks");
   if (tasks && args.words().size() > 1)
     return Fail(ErrorCode::kUsage, "--tasks shows the tasks of one job", "name one JOB");
@@ -215,9 +215,9 @@ constinit const Command kQuery = {
     .aliases = kAliases,
     .summary = "all about a job: state, resources, last lines, where its logs are",
     .usage = "[--tasks] JOB...",
-    .flags = kFlags,
+    .flags = kQueryFlags,
     .min_words = 1,
-    .run = Run,
+    .run = RunQuery,
     .job_words = true,
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kNotExecutable = 126, kNoSuchCommand = 127;
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunRank(World& world, const Args& args) {
   const auto folder = world.Folder();
   return BecomeRank(args.words(), folder ? *folder : "");
 }
@@ -35,7 +35,7 @@ constinit const Command kRank = {
     .usage = "-- CMD...",
     .min_words = 1,
     .takes_command = true,
-    .run = Run,
+    .run = RunRank,
     .without_config = true,
 };
 

@@ -23,7 +23,7 @@ Result<void> ReleaseJobs(World& world, const std::vector<std::string>& words) {
 
 // A word that is the name of an allocation means that one; its job is never held, so nothing else can be
 // meant.
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunRelease(World& world, const Args& args) {
   OC_TRY(allocations, AllocationsOf(world));
   std::vector<std::string> jobs;
   for (const std::string& word : args.words()) {
@@ -44,7 +44,7 @@ constinit const Command kRelease = {
     .summary = "let held jobs start; give an allocation back",
     .usage = "JOB|NAME...",
     .min_words = 1,
-    .run = Run,
+    .run = RunRelease,
     .job_words = true,
 };
 

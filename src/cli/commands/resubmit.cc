@@ -9,7 +9,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kResubmitFlags[] = {
     {"--gpus", "-n", "GPUS", "with so many GPUs, and ranks in proportion"},
     {"--dry-run", "", "", "print what would be sent, send nothing"},
 };
@@ -39,7 +39,7 @@ void PrintPlans(Output& out, const Args& args, const std::vector<SubmitPlan>& pl
   out.Json(args.words().size() == 1 ? specs.front() : StrCat("[", Join(specs, ",\n"), "]"));
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunResubmit(World& world, const Args& args) {
   OC_TRY(jobs, ResolveJobs(world, args.words()));
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
   // All are checked before the first is sent.
@@ -67,9 +67,9 @@ constinit const Command kResubmit = {
     .name = "resubmit",
     .summary = "run jobs again: same command, same code, bit for bit",
     .usage = "[-n GPUS] [--dry-run] JOB...",
-    .flags = kFlags,
+    .flags = kResubmitFlags,
     .min_words = 1,
-    .run = Run,
+    .run = RunResubmit,
     .job_words = true,
 };
 

@@ -8,7 +8,7 @@
 namespace overcap::cli {
 namespace {
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunRm(World& world, const Args& args) {
   OC_TRY(jobs, ResolveJobs(world, args.words()));
   OC_TRY_VOID(RemoveJobs(*jobs.cluster, jobs.ids));
   if (world.out().json()) {
@@ -26,7 +26,7 @@ constinit const Command kRm = {
     .summary = "forget ended jobs and remove their folders",
     .usage = "JOB...",
     .min_words = 1,
-    .run = Run,
+    .run = RunRm,
     .job_words = true,
 };
 

@@ -10,7 +10,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kShellFlags[] = {
     {"--gpus", "-n", "GPUS", "GPUs; 0 for none"},
     {"--gpu-type", "-g", "TYPES", "which GPUs: 'a40|rtx_6000'"},
     {"--partition", "-p", "PARTITIONS", "where in the cluster: 'short,overcap'"},
@@ -77,7 +77,7 @@ Result<int> RunSession(World& world, ClusterSessions& sessions, const JobSpec& s
   return kStatusDetached;
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunShell(World& world, const Args& args) {
   OC_TRY(cluster, world.GetCluster());
   ClusterSessions* sessions = cluster->Sessions();
   if (sessions == nullptr) {
@@ -102,9 +102,9 @@ constinit const Command kShell = {
     .name = "shell",
     .summary = "a shell on a GPU node, now",
     .usage = "[-n GPUS] [-g TYPES] [-p PARTITION] [-c CPUS] [-t LIMIT] [-w NODE] [CMD...]",
-    .flags = kFlags,
+    .flags = kShellFlags,
     .takes_command = true,
-    .run = Run,
+    .run = RunShell,
 };
 
 }  // namespace overcap::cli

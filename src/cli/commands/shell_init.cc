@@ -9,7 +9,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kShellInitFlags[] = {
     {"--python-plan", "", "", "say what overcap_setup_python would do here, one step per line"},
 };
 
@@ -35,7 +35,7 @@ std::string ScriptOf(const World& world, std::string_view shell) {
                 "alias launch=", ShellQuote(StrCat(program, " launch")), "\n", CompletionOf(world, shell));
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunShellInit(World& world, const Args& args) {
   if (args.Has("--python-plan")) {
     OC_TRY(plan, PythonPlanHere(Variables::OfThisProcess()));
     world.out().Write(plan);
@@ -55,9 +55,9 @@ Result<int> Run(World& world, const Args& args) {
 constinit const Command kShellInit = {.name = "shell-init",
                                       .summary = "functions for bash or zsh: set up job and Python, launch",
                                       .usage = "bash|zsh",
-                                      .flags = kFlags,
+                                      .flags = kShellInitFlags,
                                       .max_words = 1,
-                                      .run = Run,
+                                      .run = RunShellInit,
                                       .group = CommandGroup::kSetup,
                                       .without_config = true};
 

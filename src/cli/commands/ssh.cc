@@ -5,7 +5,7 @@
 namespace overcap::cli {
 namespace {
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunSsh(World& world, const Args& args) {
   OC_TRY(words, ReadBesideWords(args));
   return RunBeside(world, words);
 }
@@ -19,7 +19,7 @@ constinit const Command kSsh = {
     .flags = kBesideFlags,
     .min_words = 1,
     .takes_command = true,
-    .run = Run,
+    .run = RunSsh,
     .job_words = true,
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kWeekUs = int64_t{7} * 86400 * 1'000'000;
 
-constexpr Flag kFlags[] = {
+constexpr Flag kStoreCheckFlags[] = {
     {"--clean", "", "", "of one store: remove what killed copies left behind more than a week ago"},
     kJobsFlag,
 };
@@ -88,7 +88,7 @@ Result<int> CompareTwo(World& world, const Args& args) {
   return Tell(world, found, signals, meter.ElapsedUs());
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunStoreCheck(World& world, const Args& args) {
   if (args.words().size() == 1) return CheckOne(world, args);
   if (args.Has("--clean")) return Fail(ErrorCode::kUsage, "--clean is for one store");
   return CompareTwo(world, args);
@@ -100,10 +100,10 @@ constinit const Command kStoreCheck = {
     .name = "store check",
     .summary = "whether a store can be used, or whether two hold the same",
     .usage = "LOCATION [OTHER] [--clean] [-j N]",
-    .flags = kFlags,
+    .flags = kStoreCheckFlags,
     .min_words = 1,
     .max_words = 2,
-    .run = Run,
+    .run = RunStoreCheck,
     .group = CommandGroup::kCode,
 };
 

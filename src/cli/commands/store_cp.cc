@@ -6,7 +6,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kStoreCpFlags[] = {
     kChecksumFlag,
     {"--force", "-f", "", "copy also what is there already and the same"},
     {"--dry-run", "-n", "", "only say what would be copied"},
@@ -14,7 +14,7 @@ constexpr Flag kFlags[] = {
     kJobsFlag,
 };
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunStoreCp(World& world, const Args& args) {
   StoreCopy copy;
   copy.from = args.words()[0];
   copy.to = args.words()[1];
@@ -31,10 +31,10 @@ constinit const Command kStoreCp = {
     .name = "store cp",
     .summary = "copy a file or a folder between folders, S3, Azure and ssh",
     .usage = "SRC DST [--checksum] [--force] [--dry-run] [--fsync] [-j N]",
-    .flags = kFlags,
+    .flags = kStoreCpFlags,
     .min_words = 2,
     .max_words = 2,
-    .run = Run,
+    .run = RunStoreCp,
     .group = CommandGroup::kCode,
 };
 

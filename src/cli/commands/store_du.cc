@@ -19,7 +19,7 @@ void PrintJson(Output& out, const FolderSums& sums) {
   out.Json(json.EndArray().EndObject().Text());
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunStoreDu(World& world, const Args& args) {
   OC_TRY(opened, OpenSource(world, args.words()[0]));
   FolderSums sums;
   if (opened.key.empty()) {
@@ -50,7 +50,7 @@ constinit const Command kStoreDu = {
     .usage = "LOCATION",
     .min_words = 1,
     .max_words = 1,
-    .run = Run,
+    .run = RunStoreDu,
     .group = CommandGroup::kCode,
 };
 

@@ -10,7 +10,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kStoreLsFlags[] = {
     {"--recursive", "-R", "", "all that is below, too"},
     {"--long", "-l", "", "with size and time"},
 };
@@ -50,7 +50,7 @@ Result<int> ListStores(World& world) {
   return 0;
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunStoreLs(World& world, const Args& args) {
   if (args.words().empty()) return ListStores(world);
   OC_TRY(opened, OpenSource(world, args.words()[0]));
   Output& out = world.out();
@@ -75,9 +75,9 @@ constinit const Command kStoreLs = {
     .name = "store ls",
     .summary = "what is in a store; without a location, which stores overcap.yaml names",
     .usage = "[LOCATION] [-R] [-l]",
-    .flags = kFlags,
+    .flags = kStoreLsFlags,
     .max_words = 1,
-    .run = Run,
+    .run = RunStoreLs,
     .group = CommandGroup::kCode,
 };
 

@@ -7,7 +7,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kStoreRmFlags[] = {
     {"--recursive", "-r", "", "a folder, with all that is in it"},
     {"--dry-run", "-n", "", "only say what would be removed"},
     kJobsFlag,
@@ -22,7 +22,7 @@ Result<void> RemoveOne(OpenedStore& opened, const TransferOptions& options, Tran
   return {};
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunStoreRm(World& world, const Args& args) {
   OC_TRY(opened, OpenSource(world, args.words()[0]));
   if (opened.key.empty() && !args.Has("--recursive"))
     return Fail(ErrorCode::kUsage, StrCat(Quoted(args.words()[0], 300), " is a folder"),
@@ -50,10 +50,10 @@ constinit const Command kStoreRm = {
     .name = "store rm",
     .summary = "remove an object, or a folder with all that is in it",
     .usage = "LOCATION [-r] [--dry-run] [-j N]",
-    .flags = kFlags,
+    .flags = kStoreRmFlags,
     .min_words = 1,
     .max_words = 1,
-    .run = Run,
+    .run = RunStoreRm,
     .group = CommandGroup::kCode,
 };
 

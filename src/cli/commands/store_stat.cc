@@ -8,7 +8,7 @@
 namespace overcap::cli {
 namespace {
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunStoreStat(World& world, const Args& args) {
   OC_TRY(opened, OpenSource(world, args.words()[0]));
   const std::string location = opened.place.location.Below(opened.key).Text();
   if (opened.key.empty())
@@ -39,7 +39,7 @@ constinit const Command kStoreStat = {
     .usage = "LOCATION",
     .min_words = 1,
     .max_words = 1,
-    .run = Run,
+    .run = RunStoreStat,
     .group = CommandGroup::kCode,
 };
 

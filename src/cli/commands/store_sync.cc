@@ -5,7 +5,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kStoreSyncFlags[] = {
     {"--delete", "", "", "remove what only DST has, after all copies went well"},
     {"--dry-run", "-n", "", "only say what would be copied and removed"},
     kChecksumFlag,
@@ -13,7 +13,7 @@ constexpr Flag kFlags[] = {
     kJobsFlag,
 };
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunStoreSync(World& world, const Args& args) {
   StoreCopy copy;
   copy.from = args.words()[0];
   copy.to = args.words()[1];
@@ -30,10 +30,10 @@ constinit const Command kStoreSync = {
     .name = "store sync",
     .summary = "make a folder of a store equal to another",
     .usage = "SRC DST [--delete] [--dry-run] [--checksum] [--fsync] [-j N]",
-    .flags = kFlags,
+    .flags = kStoreSyncFlags,
     .min_words = 2,
     .max_words = 2,
-    .run = Run,
+    .run = RunStoreSync,
     .group = CommandGroup::kCode,
 };
 

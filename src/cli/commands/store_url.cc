@@ -8,11 +8,11 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kStoreUrlFlags[] = {
     {"--expires", "", "TIME", "how long it is good for; by default 1h, at most 7d"},
 };
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunStoreUrl(World& world, const Args& args) {
   int64_t seconds = 3600;
   if (args.Has("--expires")) {
     OC_TRY(asked, OfFlag("--expires", ParseDurationSeconds(args.Get("--expires"))));
@@ -40,10 +40,10 @@ constinit const Command kStoreUrl = {
     .name = "store url",
     .summary = "a URL with which anybody may download an object for a while",
     .usage = "LOCATION [--expires TIME]",
-    .flags = kFlags,
+    .flags = kStoreUrlFlags,
     .min_words = 1,
     .max_words = 1,
-    .run = Run,
+    .run = RunStoreUrl,
     .group = CommandGroup::kCode,
 };
 

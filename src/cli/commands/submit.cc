@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kMost = 1'000'000;
 
-constexpr Flag kFlags[] = {
+constexpr Flag kSubmitFlags[] = {
     {"--gpus", "-n", "GPUS", "GPUs in all; 0 for none"},
     {"--nodes", "", "N|MIN:MAX", "nodes to spread over; a range: an elastic job"},
     {"--gpus-per-node", "", "GPUS", "GPUs of each node"},
@@ -272,7 +272,7 @@ Result<PreparedJob> Prepare(World& world, Cluster& cluster, const Args& args) {
   return PrepareJob(request, tools);
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunSubmit(World& world, const Args& args) {
   OC_TRY(cluster, world.GetCluster());
   OC_TRY(prepared, Prepare(world, *cluster, args));
   Output& out = world.out();
@@ -314,10 +314,10 @@ constinit const Command kSubmit = {
     .name = "submit",
     .summary = "run a command on GPUs, with the code of this folder as it is now",
     .usage = "[-n GPUS] [--time LIMIT] [--follow|--wait] [--] CMD...",
-    .flags = kFlags,
+    .flags = kSubmitFlags,
     .min_words = 1,
     .takes_command = true,
-    .run = Run,
+    .run = RunSubmit,
     .synonyms = kSynonyms,
 };
 

@@ -10,7 +10,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kUsageFlags[] = {
     {"--users", "-u", "", "by user"},
     {"--labs", "-l", "", "by lab, with what each may have; the default where there are labs"},
     {"--lab", "-p", "LAB", "only this lab, by user"},
@@ -145,7 +145,7 @@ Result<std::string> Frame(World& world, const Wanted& wanted, int width, bool co
   return ReportText(report, wanted, width, color) + PictureNotes(picture, now_us, wanted.watch);
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunUsage(World& world, const Args& args) {
   OC_TRY(wanted, ReadWanted(args));
   if (wanted.watch) {
     return Watch(world, [&](int width, bool color) { return Frame(world, wanted, width, color); });
@@ -162,9 +162,9 @@ constinit const Command kUsage = {
     .name = "usage",
     .summary = "who uses how many GPUs of the cluster: labs and their caps, users, types",
     .usage = "[-u] [-l] [-p LAB | LAB] [--types] [--watch]",
-    .flags = kFlags,
+    .flags = kUsageFlags,
     .max_words = 1,
-    .run = Run,
+    .run = RunUsage,
 };
 
 }  // namespace overcap::cli

@@ -11,9 +11,9 @@ namespace {
 
 constexpr int64_t kForever = 10LL * 365 * 86400;  // seconds
 
-constexpr Flag kFlags[] = {{"--timeout", "", "TIME", "give up after that: 30s, 4h"}};
+constexpr Flag kWaitFlags[] = {{"--timeout", "", "TIME", "give up after that: 30s, 4h"}};
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWait(World& world, const Args& args) {
   int64_t timeout = kForever;
   if (args.Has("--timeout")) {
     OC_TRY(seconds, OfFlag(args.Typed("--timeout"), ParseDurationSeconds(args.Get("--timeout"))));
@@ -39,9 +39,9 @@ constinit const Command kWait = {
     .name = "wait",
     .summary = "wait until jobs have ended, and return their exit status",
     .usage = "[--timeout TIME] JOB...",
-    .flags = kFlags,
+    .flags = kWaitFlags,
     .min_words = 1,
-    .run = Run,
+    .run = RunWait,
     .job_words = true,
 };
 

@@ -120,7 +120,7 @@ Result<int> ShowRecord(World& world) {
   return 0;
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWhy(World& world, const Args& args) {
   if (args.Has("--record")) {
     if (!args.words().empty())
       return Fail(ErrorCode::kUsage, "--record takes no job", "overcap why --record");
@@ -150,7 +150,7 @@ Result<int> Run(World& world, const Args& args) {
   return 0;
 }
 
-constexpr Flag kFlags[] = {
+constexpr Flag kWhyFlags[] = {
     {.name = "--record", .summary = "how often promises held, by cluster and partition"},
     {.name = "--replays", .value = "N", .summary = "replays of the queue that a promise rests on (200)"},
 };
@@ -161,9 +161,9 @@ constinit const Command kWhy = {
     .name = "why",
     .summary = "why a job waits and when it will start, or how it ended; what would start sooner",
     .usage = "[--replays N] JOB | --record",
-    .flags = kFlags,
+    .flags = kWhyFlags,
     .max_words = 1,
-    .run = Run,
+    .run = RunWhy,
     .job_words = true,
 };
 

@@ -20,7 +20,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kWorkspaceAutoFlags[] = {
     {"--every", "", "TIME", "save it every so often: 30m, 2h"},
     {"--on-change", "", "", "save it a moment after something in it has changed"},
     {"--settle", "", "TIME", "with --on-change: after the last change; by default 10s"},
@@ -310,7 +310,7 @@ Result<int> Serve(const Args& args, WorkspaceWorld workspaces, const FoundWorksp
   return saved ? 0 : ExitStatus(ErrorCode::kUnavailable);
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceAuto(World& world, const Args& args) {
   OC_TRY(workspaces, WorkspacesOf(world));
   const bool detached = args.Has("--foreground") && LeaveStarter(&workspaces.variables);
   // Who starts it from elsewhere says so which copy is meant.
@@ -345,9 +345,9 @@ constinit const Command kWorkspaceAuto = {
     .name = "workspace auto",
     .summary = "save a workspace by itself, in the background, on every change or every so often",
     .usage = "[NAME] --every TIME | --on-change | --status | --stop",
-    .flags = kFlags,
+    .flags = kWorkspaceAutoFlags,
     .max_words = 1,
-    .run = Run,
+    .run = RunWorkspaceAuto,
     .group = CommandGroup::kCode,
 };
 

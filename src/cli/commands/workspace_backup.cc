@@ -7,12 +7,12 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kWorkspaceBackupFlags[] = {
     {"--message", "-m", "TEXT", "words to go with the snapshot"},
     {"--read-all", "", "", "read every file again, also those that did not change"},
 };
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceBackup(World& world, const Args& args) {
   OC_TRY(opened, OpenWorkspaceHere(world, args.words().empty() ? "" : args.words()[0]));
   const StopSignals signals;
   ProgressMeter meter(world.out(), world.clock());
@@ -35,9 +35,9 @@ constinit const Command kWorkspaceBackup = {
     .name = "workspace backup",
     .summary = "save a workspace now; only what changed is read and stored",
     .usage = "[NAME] [-m TEXT] [--read-all]",
-    .flags = kFlags,
+    .flags = kWorkspaceBackupFlags,
     .max_words = 1,
-    .run = Run,
+    .run = RunWorkspaceBackup,
     .group = CommandGroup::kCode,
 };
 

@@ -6,9 +6,9 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {kWorkspaceNameFlag};
+constexpr Flag kWorkspaceCatFlags[] = {kWorkspaceNameFlag};
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceCat(World& world, const Args& args) {
   OC_TRY(opened, OpenWorkspace(world, args.Get("--name")));
   OC_TRY(snapshot, opened.repository.Find(opened.found.workspace.name, args.words()[0]));
   OC_TRY(path, PathInWorkspace(args.words()[1], opened.found.folder, opened.workspaces.folder));
@@ -26,10 +26,10 @@ constinit const Command kWorkspaceCat = {
     .name = "workspace cat",
     .summary = "a file as it was in a snapshot",
     .usage = "SNAP PATH [--name NAME]",
-    .flags = kFlags,
+    .flags = kWorkspaceCatFlags,
     .min_words = 2,
     .max_words = 2,
-    .run = Run,
+    .run = RunWorkspaceCat,
     .group = CommandGroup::kCode,
 };
 

@@ -8,7 +8,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kWorkspaceCreateFlags[] = {
     {"--at", "", "DIR", "the folder; by default one of its name in workspaces.at (/scratch/$USER)"},
     {"--env", "", "KIND", "conda, venv or none: the environment that is made in it"},
     {"--setup", "", "CMD", "run in it when it is made: words, no shell; several one after the other", true},
@@ -48,7 +48,7 @@ Result<WorkspaceCreateRequest> ReadRequest(World& world, const Args& args) {
   return request;
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceCreate(World& world, const Args& args) {
   OC_TRY(request, ReadRequest(world, args));
   OC_TRY(workspaces, WorkspacesOf(world));
   Output& out = world.out();
@@ -75,9 +75,9 @@ constinit const Command kWorkspaceCreate = {
     .summary = "make a folder on a local disk that is backed up and follows you to any node",
     .usage =
         "[NAME] [--at DIR] [--env KIND] [--setup CMD]... [--store LOCATION] [--key-file FILE | --passphrase]",
-    .flags = kFlags,
+    .flags = kWorkspaceCreateFlags,
     .max_words = 1,
-    .run = Run,
+    .run = RunWorkspaceCreate,
     .group = CommandGroup::kCode,
 };
 

@@ -10,7 +10,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {kWorkspaceNameFlag};
+constexpr Flag kWorkspaceDiffFlags[] = {kWorkspaceNameFlag};
 
 // Prints change after change, and counts.
 class ChangePrinter {
@@ -63,7 +63,7 @@ Result<void> WithFolder(const OpenedWorkspace& opened, const NamedSnapshot& befo
   return {};
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceDiff(World& world, const Args& args) {
   OC_TRY(opened, OpenWorkspace(world, args.Get("--name")));
   const std::string& name = opened.found.workspace.name;
   const std::vector<std::string>& words = args.words();
@@ -89,9 +89,9 @@ constinit const Command kWorkspaceDiff = {
     .name = "workspace diff",
     .summary = "what differs between two snapshots, or between one and the folder as it is",
     .usage = "[A [B]] [--name NAME]",
-    .flags = kFlags,
+    .flags = kWorkspaceDiffFlags,
     .max_words = 2,
-    .run = Run,
+    .run = RunWorkspaceDiff,
     .group = CommandGroup::kCode,
 };
 

@@ -13,7 +13,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kWorkspaceExportFlags[] = {
     {"--tar", "", "OUT", "the tar: its ending says how it is compressed; '-' is stdout"},
     {"--compress", "", "KIND", "lz4, zstd, gzip or plain, whatever the ending says"},
     {"--force", "", "", "replace a file that is there"},
@@ -52,7 +52,7 @@ void Tell(World& world, const NamedSnapshot& snapshot, const TarExportReport& re
                   FormatBytes(size), ", in ", FormatElapsed(took_us)));
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceExport(World& world, const Args& args) {
   if (!args.Has("--tar")) return Fail(ErrorCode::kUsage, "--tar is missing", "--tar OUT.tar.lz4");
   const std::string path(args.Get("--tar"));
   const bool to_stdout = path == "-";
@@ -92,9 +92,9 @@ constinit const Command kWorkspaceExport = {
     .name = "workspace export",
     .summary = "write a snapshot as a tar that every tar can read",
     .usage = "[SNAP] --tar OUT.tar.lz4|OUT.tar.zst|OUT.tar.gz|OUT.tar|- [--name NAME]",
-    .flags = kFlags,
+    .flags = kWorkspaceExportFlags,
     .max_words = 1,
-    .run = Run,
+    .run = RunWorkspaceExport,
     .group = CommandGroup::kCode,
 };
 

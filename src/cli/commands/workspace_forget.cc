@@ -7,10 +7,10 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {kWorkspaceNameFlag};
+constexpr Flag kWorkspaceForgetFlags[] = {kWorkspaceNameFlag};
 
 // All are found before the first one goes: a name that is wrong removes nothing.
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceForget(World& world, const Args& args) {
   OC_TRY(opened, OpenWorkspace(world, args.Get("--name")));
   std::vector<NamedSnapshot> snapshots;
   for (const std::string& word : args.words()) {
@@ -36,9 +36,9 @@ constinit const Command kWorkspaceForget = {
     .name = "workspace forget",
     .summary = "remove snapshots by name",
     .usage = "SNAP... [--name NAME]",
-    .flags = kFlags,
+    .flags = kWorkspaceForgetFlags,
     .min_words = 1,
-    .run = Run,
+    .run = RunWorkspaceForget,
     .group = CommandGroup::kCode,
 };
 

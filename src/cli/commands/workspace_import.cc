@@ -9,7 +9,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kWorkspaceImportFlags[] = {
     {"--name", "", "NAME", "of the new workspace; by default the name of the file"},
     {"--at", "", "DIR",
      "where its folder is to be; by default one of its name in workspaces.at (/scratch/$USER)"},
@@ -93,7 +93,7 @@ void Tell(World& world, const WorkspaceImport& done, int64_t took_us) {
   out.Note(StrCat("'overcap workspace init ", record.workspace, "' unpacks it in '", done.found.folder, "'"));
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceImport(World& world, const Args& args) {
   OC_TRY(request, ReadRequest(world, args));
   OC_TRY(workspaces, WorkspacesOf(world));
   const StopSignals signals;
@@ -114,10 +114,10 @@ constinit const Command kWorkspaceImport = {
     .name = "workspace import",
     .summary = "make a workspace of a tar",
     .usage = "IN.tar.* [--name NAME] [--at DIR] [--strip N] [--add]",
-    .flags = kFlags,
+    .flags = kWorkspaceImportFlags,
     .min_words = 1,
     .max_words = 1,
-    .run = Run,
+    .run = RunWorkspaceImport,
     .group = CommandGroup::kCode,
 };
 

@@ -9,7 +9,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kWorkspaceInitFlags[] = {
     {"--at", "", "DIR", "where on this node; by default where it was made"},
     {"--force", "", "", "also over changes here that no snapshot has"},
     {"--store", "", "LOCATION", "the repository of a workspace that is not known here yet"},
@@ -71,7 +71,7 @@ void TellHas(World& world, const WorkspaceInit& init) {
       "'overcap workspace backup' saves them; 'overcap workspace init --force' goes back to the snapshot");
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceInit(World& world, const Args& args) {
   OC_TRY(workspaces, WorkspacesOf(world));
   for (const char* flag : {"--key-file", "--passphrase"}) {
     if (args.Has(flag) && !args.Has("--store"))
@@ -117,9 +117,9 @@ constinit const Command kWorkspaceInit = {
     .name = "workspace init",
     .summary = "bring a workspace to this node: the newest snapshot, only what differs",
     .usage = "[NAME] [--at DIR] [--force] [--store LOCATION [--key-file FILE | --passphrase]]",
-    .flags = kFlags,
+    .flags = kWorkspaceInitFlags,
     .max_words = 1,
-    .run = Run,
+    .run = RunWorkspaceInit,
     .group = CommandGroup::kCode,
 };
 

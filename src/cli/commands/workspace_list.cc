@@ -26,7 +26,7 @@ std::string JsonOf(const WorkspaceGlance& glance) {
   return json.Field("problem", glance.problem).EndObject().Take();
 }
 
-Result<int> Run(World& world, const Args&) {
+Result<int> RunWorkspaceList(World& world, const Args&) {
   OC_TRY(workspaces, WorkspacesOf(world));
   Output& out = world.out();
   std::vector<Error> problems;
@@ -67,7 +67,7 @@ constinit const Command kWorkspaceList = {
     .name = "workspace list",
     .summary = "all workspaces, and how old their newest snapshots are",
     .max_words = 0,
-    .run = Run,
+    .run = RunWorkspaceList,
     .group = CommandGroup::kCode,
 };
 

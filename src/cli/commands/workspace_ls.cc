@@ -12,7 +12,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kWorkspaceLsFlags[] = {
     {"--recursive", "-R", "", "all that is below, too"},
     kWorkspaceNameFlag,
 };
@@ -134,7 +134,7 @@ Result<int> ListEntries(World& world, const OpenedWorkspace& opened, const Args&
   return 0;
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceLs(World& world, const Args& args) {
   OC_TRY(opened, OpenWorkspace(world, args.Get("--name")));
   return args.words().empty() ? ListSnapshots(world, opened) : ListEntries(world, opened, args);
 }
@@ -145,9 +145,9 @@ constinit const Command kWorkspaceLs = {
     .name = "workspace ls",
     .summary = "the snapshots of a workspace, or what is in one",
     .usage = "[SNAP [PATH]] [-R] [--name NAME]",
-    .flags = kFlags,
+    .flags = kWorkspaceLsFlags,
     .max_words = 2,
-    .run = Run,
+    .run = RunWorkspaceLs,
     .group = CommandGroup::kCode,
 };
 

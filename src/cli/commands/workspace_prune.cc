@@ -11,7 +11,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kWorkspacePruneFlags[] = {
     {"--keep-last", "", "N", "keep the newest N"},
     {"--keep-hourly", "", "N", "keep the last of each of N hours that have one"},
     {"--keep-daily", "", "N", "keep the last of each of N days"},
@@ -102,7 +102,7 @@ void PrintDone(World& world, const WorkspacePruned& pruned, bool dry_run) {
   }
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspacePrune(World& world, const Args& args) {
   OC_TRY(rules, ReadRules(world, args));
   OC_TRY(opened, OpenWorkspace(world, args.words().empty() ? "" : args.words()[0]));
   ProgressMeter meter(world.out(), world.clock());
@@ -130,9 +130,9 @@ constinit const Command kWorkspacePrune = {
     .name = "workspace prune",
     .summary = "remove old snapshots by rules, and what nothing needs any more",
     .usage = "[NAME] [--keep-last N] [--keep-daily N] ... [--dry-run]",
-    .flags = kFlags,
+    .flags = kWorkspacePruneFlags,
     .max_words = 1,
-    .run = Run,
+    .run = RunWorkspacePrune,
     .group = CommandGroup::kCode,
 };
 

@@ -8,7 +8,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kWorkspaceRestoreFlags[] = {
     {"--to", "", "DIR", "into this folder, not into the workspace"},
     {"--force", "", "", "also over changes that no snapshot has, or into a folder that is not empty"},
     kWorkspaceNameFlag,
@@ -28,7 +28,7 @@ Result<std::vector<std::string>> WantedPaths(const OpenedWorkspace& opened, cons
   return paths;
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceRestore(World& world, const Args& args) {
   OC_TRY(opened, OpenWorkspace(world, args.Get("--name")));
   OC_TRY(snapshot, opened.repository.Find(opened.found.workspace.name, args.words()[0]));
   OC_TRY(paths, WantedPaths(opened, snapshot, args));
@@ -57,9 +57,9 @@ constinit const Command kWorkspaceRestore = {
     .name = "workspace restore",
     .summary = "bring a snapshot, or some paths of it, back: in place or into another folder",
     .usage = "SNAP [PATH...] [--to DIR] [--name NAME] [--force]",
-    .flags = kFlags,
+    .flags = kWorkspaceRestoreFlags,
     .min_words = 1,
-    .run = Run,
+    .run = RunWorkspaceRestore,
     .group = CommandGroup::kCode,
 };
 

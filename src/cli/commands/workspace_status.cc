@@ -122,7 +122,7 @@ void PrintText(World& world, const WorkspaceStatus& status, const std::vector<Se
   }
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceStatus(World& world, const Args& args) {
   OC_TRY(opened, OpenWorkspace(world, args.words().empty() ? "" : args.words()[0]));
   OC_TRY(status, LookAtWorkspace(opened.found, opened.repository));
   const std::vector<ServiceSeen> services = ServicesOf(world, opened);
@@ -141,7 +141,7 @@ constinit const Command kWorkspaceStatus = {
     .summary = "what a workspace has here, what is not saved yet, where else it is",
     .usage = "[NAME]",
     .max_words = 1,
-    .run = Run,
+    .run = RunWorkspaceStatus,
     .group = CommandGroup::kCode,
 };
 

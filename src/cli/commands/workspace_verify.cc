@@ -9,7 +9,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kWorkspaceVerifyFlags[] = {
     {"--read-data", "", "", "read and hash everything, not only the lists"},
     {"--all", "", "", "all workspaces of the same repository"},
 };
@@ -35,7 +35,7 @@ void TellDamage(Output& out, const RepositoryVerifyReport& report) {
   }
 }
 
-Result<int> Run(World& world, const Args& args) {
+Result<int> RunWorkspaceVerify(World& world, const Args& args) {
   OC_TRY(opened, OpenWorkspace(world, args.words().empty() ? "" : args.words()[0]));
   Output& out = world.out();
   ProgressMeter meter(out, world.clock());
@@ -78,9 +78,9 @@ constinit const Command kWorkspaceVerify = {
     .name = "workspace verify",
     .summary = "whether every snapshot can be restored; names what cannot",
     .usage = "[NAME] [--read-data] [--all]",
-    .flags = kFlags,
+    .flags = kWorkspaceVerifyFlags,
     .max_words = 1,
-    .run = Run,
+    .run = RunWorkspaceVerify,
     .group = CommandGroup::kCode,
 };
 

@@ -24,7 +24,7 @@ struct PackOfStore {
 using PacksOfStore = std::unordered_map<Digest, PackOfStore>;
 
 // An error that says something of the object, not of the store.
-bool IsDamage(const Error& error) {
+bool ConcernsObject(const Error& error) {
   return error.code != ErrorCode::kUnavailable && error.code != ErrorCode::kInternal;
 }
 
@@ -91,7 +91,7 @@ class IndexLoader {
     if (index) return std::optional(*std::move(index));
     if (index.error().code == ErrorCode::kNotFound) {
       *gone = true;
-    } else if (!IsDamage(index.error())) {
+    } else if (!ConcernsObject(index.error())) {
       return Fail(std::move(index).error());
     } else {
       Damage(StrCat("index '", key, "' is damaged: ", index.error().message));
@@ -150,7 +150,7 @@ class IndexLoader {
     std::vector<std::optional<Result<PackFooter>>> footers(todo.size());
     OC_TRY_VOID(ParallelFor(todo.size(), [&](size_t i) -> Result<void> {
       footers[i] = ReadPackFooter(repository_, todo[i], packs_.at(todo[i]).size);
-      if (!*footers[i] && !IsDamage(footers[i]->error())) return Fail(footers[i]->error());
+      if (!*footers[i] && !ConcernsObject(footers[i]->error())) return Fail(footers[i]->error());
       return {};
     }));
     for (size_t i = 0; i < todo.size(); ++i) TakeFooter(todo[i], *footers[i]);

@@ -45,8 +45,8 @@ std::vector<StoreMaker> Makers() {
   }
   return makers;
 }
-INSTANTIATE_TEST_SUITE_P(Azure, StoreConformance, testing::ValuesIn(Makers()), StoreName);
-INSTANTIATE_TEST_SUITE_P(Azure, LockConformance, testing::ValuesIn(Makers()), StoreName);
+INSTANTIATE_TEST_SUITE_P(Azure, StoreConformance, testing::ValuesIn(Makers()), ConformingStoreName);
+INSTANTIATE_TEST_SUITE_P(Azure, LockConformance, testing::ValuesIn(Makers()), ConformingStoreName);
 
 class RealAzure : public testing::TestWithParam<AzureTestServer> {
  protected:

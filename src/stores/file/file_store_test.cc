@@ -37,11 +37,12 @@ std::shared_ptr<Store> FileAgain(Store& same) {
 }
 
 INSTANTIATE_TEST_SUITE_P(File, StoreConformance, testing::Values(StoreMaker{"file", MakeFile, FileAgain}),
-                         StoreName);
+                         ConformingStoreName);
 // A disk or a file server takes its time.
 const int64_t kLeaseUs = getenv("OVERCAP_TEST_QUICK_FOLDER") != nullptr ? 6'000'000 : 1'000'000;
 INSTANTIATE_TEST_SUITE_P(File, LockConformance,
-                         testing::Values(StoreMaker{"file", MakeFile, FileAgain, kLeaseUs}), StoreName);
+                         testing::Values(StoreMaker{"file", MakeFile, FileAgain, kLeaseUs}),
+                         ConformingStoreName);
 
 mode_t ModeOf(const std::string& path) {
   struct stat info {};

@@ -21,9 +21,9 @@ std::shared_ptr<Store> MemAgain(Store& same) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Mem, StoreConformance, testing::Values(StoreMaker{"mem", MakeMem, MemAgain}),
-                         StoreName);
+                         ConformingStoreName);
 INSTANTIATE_TEST_SUITE_P(Mem, LockConformance, testing::Values(StoreMaker{"mem", MakeMem, MemAgain, 600'000}),
-                         StoreName);
+                         ConformingStoreName);
 
 TEST(MemStore, ListsPageByPage) {
   MemStore store;

@@ -44,8 +44,8 @@ std::vector<StoreMaker> Makers() {
   }
   return makers;
 }
-INSTANTIATE_TEST_SUITE_P(S3, StoreConformance, testing::ValuesIn(Makers()), StoreName);
-INSTANTIATE_TEST_SUITE_P(S3, LockConformance, testing::ValuesIn(Makers()), StoreName);
+INSTANTIATE_TEST_SUITE_P(S3, StoreConformance, testing::ValuesIn(Makers()), ConformingStoreName);
+INSTANTIATE_TEST_SUITE_P(S3, LockConformance, testing::ValuesIn(Makers()), ConformingStoreName);
 
 class RealS3 : public testing::TestWithParam<S3TestServer> {
  protected:

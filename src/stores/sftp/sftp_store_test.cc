@@ -88,9 +88,10 @@ std::shared_ptr<Store> MakeSftp(std::string* why) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sftp, StoreConformance, testing::Values(StoreMaker{"sftp", MakeSftp, SftpAgain}),
-                         StoreName);
+                         ConformingStoreName);
 INSTANTIATE_TEST_SUITE_P(Sftp, LockConformance,
-                         testing::Values(StoreMaker{"sftp", MakeSftp, SftpAgain, 2'000'000}), StoreName);
+                         testing::Values(StoreMaker{"sftp", MakeSftp, SftpAgain, 2'000'000}),
+                         ConformingStoreName);
 
 class SftpStoreTest : public testing::Test {
  protected:

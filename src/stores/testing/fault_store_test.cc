@@ -20,7 +20,7 @@ std::shared_ptr<Store> TheSame(Store& same) {
 
 // Without faults nobody can tell it from the store behind it.
 INSTANTIATE_TEST_SUITE_P(Fault, StoreConformance,
-                         testing::Values(StoreMaker{"fault", MakeFaultless, TheSame}), StoreName);
+                         testing::Values(StoreMaker{"fault", MakeFaultless, TheSame}), ConformingStoreName);
 
 class FaultStoreTest : public testing::Test {
  protected:

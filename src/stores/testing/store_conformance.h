@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every Store must do. Each implementation's test instantiates the suite once:
-//   INSTANTIATE_TEST_SUITE_P(Mem, StoreConformance, testing::Values(StoreMaker{"mem", MakeMem}), StoreName);
+//   INSTANTIATE_TEST_SUITE_P(Mem, StoreConformance, testing::Values(StoreMaker{"mem", MakeMem}),
+//   ConformingStoreName);
 #pragma once
 
 #include <functional>
@@ -26,7 +27,7 @@ struct StoreMaker {
 inline void PrintTo(const StoreMaker& maker, std::ostream* out) {
   *out << maker.name;
 }
-inline std::string StoreName(const testing::TestParamInfo<StoreMaker>& info) {
+inline std::string ConformingStoreName(const testing::TestParamInfo<StoreMaker>& info) {
   return info.param.name;
 }
 
