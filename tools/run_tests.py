@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the test programs of builds and the Python suites under tests/, and counts every single test.
 
-Usage: tools/run_tests.py [--jobs N] [--keep-going] [--no-python] --build NAME... [FILTER]
+Usage: tools/run_tests.py [--jobs N] [--most N] [--keep-going] [--no-python] --build NAME... [FILTER]
 
   --build release      test programs of build/release; may be given several times. The first one's `overcap` is
-                       what the Python suites (tests/*/test_*.py, stdlib unittest) run as $OVERCAP_BINARY
+                       what the Python suites (tests/*/test_*.py, stdlib unittest) run as $OVERCAP_BINARY. With
+                       `release:sys_test,net_test` only these programs of it
+  --jobs N, --most N   N suites at once; up to N (as --jobs) while processors and memory are idle: many wait for real servers
   --no-python          test programs only
   --failed-step NAME   something before the tests failed: counted and named at the end
   FILTER               suites whose name contains it; with `SUITE:TEST` only tests whose name contains TEST
 
 Every suite gets a temporary folder of its own (TMPDIR, OVERCAP_HOME and HOME lie in it), a deadline, and has what it
 left running ended. The folder of a suite that failed is kept and named. A Python suite may ask for more time than
-the usual with a line `DEADLINE_SECONDS = 400`.
+the usual with a line `DEADLINE_SECONDS = 400`. Those that took longest last time begin first; the seconds of each are kept
+in $XDG_CACHE_HOME/overcap-check (~/.cache) for all clones.
 
 A Python suite of which a few tests failed is run once more when nothing else runs: the machine may have been too busy for
 the real daemons in it. What then passes is counted as passed, and named at the end as unsteady: it wants mending.
@@ -73,19 +76,53 @@ class Outcome:
 def find_suites(builds, python, pattern):
     wanted, _, only = pattern.partition(":")
     suites = []
-    binary = ROOT / "build" / builds[0] / "overcap"
+    binary = ROOT / "build" / builds[0].partition(":")[0] / "overcap"
     if python:
         for path in sorted((ROOT / "tests").glob("*/test_*.py")):
             match = re.search(r"^DEADLINE_SECONDS *= *(\d+)", path.read_text(), re.M)
             deadline = int(match[1]) if match else PYTHON_DEADLINE
             suites.append(Suite(f"{path.parent.name}/{path.stem}", path, True, deadline, binary, only))
-    # The longest first, so that the end is not one long suite alone.
-    suites.sort(key=lambda suite: -suite.deadline)
     for build in builds:
+        build, colon, programs = build.partition(":")
         for path in sorted((ROOT / "build" / build / "unit").glob("*_test")):
+            if colon and path.name not in programs.split(","):
+                continue
             own = ROOT / "build" / build / "overcap"
             suites.append(Suite(f"{build}/{path.name}", path, False, GTEST_DEADLINE, own, only))
     return [suite for suite in suites if wanted in suite.name]
+
+
+def seconds_file():
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return (pathlib.Path(cache) if cache.startswith("/") else pathlib.Path.home() / ".cache") / "overcap-check" / "seconds.json"
+
+
+def known_seconds():
+    """Suite to seconds, as last time; what cannot be read is not known."""
+    try:
+        known = json.loads(seconds_file().read_text())
+        return {name: seconds for name, seconds in known.items() if isinstance(seconds, (int, float))}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def longest_first(suites):
+    """So that the end is not one long suite alone. Of a suite that never ran, the deadline tells something."""
+    known = known_seconds()
+    return sorted(suites, key=lambda suite: -known.get(suite.name, suite.deadline / 4))
+
+
+def remember_seconds(outcomes):
+    """A convenience: where it cannot be kept, the order is another next time."""
+    whole = {o.suite.name: round(o.seconds, 1) for o in outcomes if not o.failed and not o.suite.only}
+    path = seconds_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as new:
+            json.dump(known_seconds() | whole, new, indent=0, sort_keys=True)
+        os.replace(new.name, path)
+    except OSError:
+        pass
 
 
 def suite_command(suite, report):
@@ -274,14 +311,60 @@ def show(outcome):
         print(f"    its files are kept in {outcome.folder}", flush=True)
 
 
-def run_all(suites, jobs, keep_going):
+class Gate:
+    """Lets `jobs` suites in, and one more at a time, up to `most`, while the machine is idle."""
+
+    IDLE_SHARE = 0.3     # of all processors since the last look
+    FREE_SHARE = 0.25    # of the memory
+    LOOK_SECONDS = 1.5
+
+    def __init__(self, jobs, most):
+        self.jobs, self.most, self.inside = jobs, max(jobs, most), 0
+        self.changed = threading.Condition()
+        self.looked, self.ticks = time.monotonic(), self.processor_ticks()
+
+    @staticmethod
+    def processor_ticks():
+        """(idle, all) since boot"""
+        ticks = [int(word) for word in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return ticks[3] + ticks[4], sum(ticks)
+
+    @staticmethod
+    def memory_is_free():
+        sizes = dict(re.findall(r"^(MemTotal|MemAvailable): +(\d+)", pathlib.Path("/proc/meminfo").read_text(), re.M))
+        return int(sizes["MemAvailable"]) > Gate.FREE_SHARE * int(sizes["MemTotal"])
+
+    def machine_is_idle(self):
+        """Asked again only after some time, so that who was let in last is seen."""
+        if time.monotonic() < self.looked + self.LOOK_SECONDS:
+            return False
+        idle, total = self.processor_ticks()
+        share = (idle - self.ticks[0]) / max(1, total - self.ticks[1])
+        self.looked, self.ticks = time.monotonic(), (idle, total)
+        return share > self.IDLE_SHARE and self.memory_is_free()
+
+    def __enter__(self):
+        with self.changed:
+            while self.inside >= self.jobs and (self.inside >= self.most or not self.machine_is_idle()):
+                self.changed.wait(0.5)
+            self.inside += 1
+            self.looked, self.ticks = time.monotonic(), self.processor_ticks()
+
+    def __exit__(self, *_):
+        with self.changed:
+            self.inside -= 1
+            self.changed.notify()
+
+
+def run_all(suites, gate, keep_going):
     outcomes = []
     stop = threading.Event()
 
     def one(suite):
-        return None if stop.is_set() else run_suite(suite)
+        with gate:
+            return None if stop.is_set() else run_suite(suite)
 
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+    with concurrent.futures.ThreadPoolExecutor(gate.most) as pool:
         for future in concurrent.futures.as_completed([pool.submit(one, suite) for suite in suites]):
             outcome = future.result()
             if outcome is None:
@@ -335,13 +418,17 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", action="append", required=True)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--most", type=int, default=0)
     parser.add_argument("--keep-going", action="store_true")
     parser.add_argument("--no-python", action="store_true")
     parser.add_argument("--failed-step", action="append", default=[])
     parser.add_argument("filter", nargs="?", default="")
     args = parser.parse_args()
-    suites = find_suites(args.build, not args.no_python, args.filter)
-    outcomes, unsteady = second_chance(run_all(suites, args.jobs, args.keep_going))
+    suites = longest_first(find_suites(args.build, not args.no_python, args.filter))
+    begin = time.monotonic()
+    outcomes, unsteady = second_chance(run_all(suites, Gate(args.jobs, args.most), args.keep_going))
+    remember_seconds(outcomes)
+    print(f"{len(outcomes)} suites, {sum(o.seconds for o in outcomes):.0f} s of them in {time.monotonic() - begin:.0f} s")
     return summary(outcomes, suites, args.failed_step, unsteady)
 
 

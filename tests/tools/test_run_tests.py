@@ -55,7 +55,7 @@ class RunTests(unittest.TestCase):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
             path.chmod(0o755)
-        env = dict(os.environ, PID_FILE=str(self.root / "pid"))
+        env = dict(os.environ, PID_FILE=str(self.root / "pid"), XDG_CACHE_HOME=str(self.root / "cache"))
         result = subprocess.run([sys.executable, self.root / "tools" / "run_tests.py", "--build", "release", *flags],
                                 capture_output=True, text=True, timeout=120, env=env)
         for line in result.stdout.splitlines():
@@ -114,6 +114,23 @@ class RunTests(unittest.TestCase):
         self.assertIn("left running, ended: sleep 1000", out)
         command = pathlib.Path("/proc", (self.root / "pid").read_text(), "cmdline")
         self.assertFalse(command.exists() and command.read_bytes())  # a zombie has no command line
+
+    def test_only_the_programs_that_are_named_of_a_build_run(self):
+        good = "#!/bin/sh\nprintf '{\"testsuites\": [{\"name\": \"A\", \"testsuite\": [{\"name\": \"B\", \"status\": \"RUN\"}]}]}' >\"${1#*json:}\"\n"
+        suites = {"build/asan/unit/a_test": good, "build/asan/unit/b_test": GTEST_THAT_DIES}
+        status, out = self.run_with(suites, "--build", "asan:a_test")
+        self.assertEqual((status, out.splitlines()[-1]), (0, "1 passed, 0 failed"), out)
+        self.assertNotIn("b_test", out)
+
+    def test_what_took_longest_last_time_begins_first(self):
+        order = GOOD.replace("pass", "import os; print(file=open(os.environ['PID_FILE'], 'a'), *[os.environ['OVERCAP_TEST_FOLDER'], __file__])")
+        suites = {f"tests/cli/test_{name}.py": order for name in ("a", "b", "c")}
+        suites["tests/cli/test_b.py"] = order.replace("import os;", "import os, time; time.sleep(1);")
+        first = self.run_with(suites, "--jobs", "1")[1]
+        self.assertIn("3 suites, ", first)
+        (self.root / "pid").unlink()
+        self.run_with(suites, "--jobs", "1")
+        self.assertIn("test_b.py", (self.root / "pid").read_text().splitlines()[0])
 
     def test_the_filter_takes_suites_and_tests(self):
         suites = {"tests/cli/test_mixed.py": MIXED, "tests/cli/test_good.py": GOOD}
