@@ -38,6 +38,14 @@ void ReadPositive(const PolicyValue& value, std::optional<int>* out) {
 
 using V = const PolicyValue&;
 
+// "labs: []" shuts everybody out, where no key at all means everybody.
+bool HasNobody(const PolicyValue& value) {
+  if (value.node().kind != YamlTree::Kind::kList || !value.node().items.empty()) return false;
+  value.notes().Error(value.line(), StrCat(value.name(), " is empty: nobody may use the partition"),
+                      "leave it out, and everybody may");
+  return true;
+}
+
 constexpr PolicyKey<Draft> kKeys[] = {
     {"priority", [](V value, Draft* out) { value.Count(0, kMaxPriority, &out->partition.priority); }},
     {"max_time", [](V value, Draft* out) { value.DurationOrNone(&out->partition.max_time_s); }},
@@ -76,8 +84,14 @@ constexpr PolicyKey<Draft> kKeys[] = {
        value.Duration(86400, &out->partition.quantum_s);
      }},
     {"charge", [](V value, Draft* out) { value.Number(0, 1000, &out->partition.charge); }},
-    {"labs", [](V value, Draft* out) { value.Names(&out->partition.labs); }},
-    {"users", [](V value, Draft* out) { value.Users(&out->partition.users); }},
+    {"labs",
+     [](V value, Draft* out) {
+       if (!HasNobody(value)) value.Names(&out->partition.labs);
+     }},
+    {"users",
+     [](V value, Draft* out) {
+       if (!HasNobody(value)) value.Users(&out->partition.users);
+     }},
     {"nodes", [](V value, Draft* out) { value.Hosts(&out->partition.nodes); }},
     {"default", [](V value, Draft* out) { value.Switch(&out->partition.is_default); }},
 };

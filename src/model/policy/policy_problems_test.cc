@@ -76,6 +76,10 @@ TEST(PolicyProblems, APartitionThatNobodyMayUseIsNamed) {
   EXPECT_EQ(WithPartitions("  debug: {users: [carol], labs: [x]}\n"),
             "4: nobody may use partition 'debug'\n");
   EXPECT_EQ(WithPartitions("  debug: {users: [carol], labs: [y]}\n"), "");
+  EXPECT_EQ(WithPartitions("  debug: {labs: []}\n"),
+            "4: 'labs' of partition 'debug' is empty: nobody may use the partition\n");
+  EXPECT_EQ(WithPartitions("  debug: {users: []}\n"),
+            "4: 'users' of partition 'debug' is empty: nobody may use the partition\n");
   EXPECT_EQ(WithPartitions("  debug: {labs: [z]}\n"),
             "4: 'labs' of partition 'debug': there is no lab 'z'\n4: nobody may use partition 'debug'\n");
   EXPECT_EQ(WithPartitions("  debug: {nodes: \"b[1-2]\"}\n"),
