@@ -2,6 +2,7 @@
 #include "snapshot/backup/long_path.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <string>
