@@ -13,6 +13,8 @@
 namespace overcap {
 namespace {
 
+constexpr int kLinkTries = 5;
+
 size_t PageSize(KeyRule rule) {
   return rule == KeyRule::kAny ? 32'768 : 4096;
 }
@@ -132,11 +134,17 @@ SftpFailure SftpStore::OpenInFolder(SftpSession& session, const std::string& pat
 // Hard links and plain renames both refuse what is there.
 SftpFailure SftpStore::CreateOnly(SftpSession& session, const std::string& temporary, const std::string& path,
                                   bool by_link, bool* there) const {
-  SftpFailure failure = session.Link(temporary, path);
-  if (failure.ok()) return session.Remove(temporary);
   SftpAttributes attributes;
-  *there = !failure.link && session.Stat(path, false, &attributes).ok();
-  if (*there || failure.link || by_link) return failure;
+  SftpFailure failure;
+  // What was in the way may be gone before it is looked at; the server says only that it failed.
+  for (int i = 0; i < (by_link ? kLinkTries : 1); ++i) {
+    failure = session.Link(temporary, path);
+    if (failure.ok()) return session.Remove(temporary);
+    *there = !failure.link && session.Stat(path, false, &attributes).ok();
+    if (*there || failure.link) return failure;
+    if (!failure.Is(SftpCode::kFailure)) break;
+  }
+  if (by_link) return failure;
   failure = session.Rename(temporary, path);  // a file system without hard links
   *there = !failure.ok() && !failure.link && session.Stat(path, false, &attributes).ok();
   return failure;
