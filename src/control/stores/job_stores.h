@@ -17,9 +17,10 @@ namespace overcap {
 // kUsage as FindStorePlace; also for memory, which no job sees.
 Result<JobStore> JobStoreOf(const StoreBook& book, const std::string& text);
 
-// The part `below` ("" or "store") of it, with the keys that this machine has.
+// The part `below` ("" or "store") of it, with the keys that this machine has. `patience_us` as
+// OpenStoreOptions has it.
 Result<std::unique_ptr<Store>> OpenJobStore(const JobStore& store, std::string_view below,
-                                            const Variables& variables);
+                                            const Variables& variables, int64_t patience_us = 0);
 
 // The same, and a folder's name, by the variables of this process.
 Result<std::unique_ptr<Store>> OpenJobStoreHere(const JobStore& store, std::string_view below);
