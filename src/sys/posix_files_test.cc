@@ -71,6 +71,12 @@ TEST(PosixFilesTest, AFullDiskIsUnavailableWithAHint) {
   EXPECT_FALSE(result.error().hint.empty());
 }
 
+TEST(PosixFilesTest, APipeInAFilesPlaceKeepsNobodyWaiting) {
+  TempFolder root;
+  ASSERT_EQ(mkfifo((root / "pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(PosixFiles().Read(root / "pipe"));
+}
+
 TEST(PosixFilesTest, ReadsFilesThatClaimToBeEmpty) {
   EXPECT_NE(PosixFiles().Read("/proc/self/status").value_or("").find("Pid:"), std::string::npos);
 }

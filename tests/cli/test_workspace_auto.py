@@ -179,7 +179,9 @@ class Reboot(AutoRig):
         self.assertEqual(self.own_line(), [])
 
     def test_it_can_be_taken_back_where_nothing_runs(self):
-        self.cut_power(self.auto("--every", "1h", "--reboot")["pid"])
+        pid = self.auto("--every", "1h", "--reboot")["pid"]
+        self.until_state("the first backup", lambda s: s["saved_us"])
+        self.cut_power(pid)
         self.ok("workspace", "auto", "work", "--stop")
         self.assertEqual(self.own_line(), [])
         self.refused("workspace", "auto", "work", "--stop", status=3)

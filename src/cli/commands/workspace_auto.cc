@@ -131,7 +131,8 @@ Result<int> Stop(World& world, const WorkspaceWorld& workspaces, const FoundWork
   const AutoState& state = **ended;
   if (state.failures > 0 || state.saved_us == 0) {
     return Fail(ErrorCode::kUnavailable,
-                StrCat("it has ended, but could not save the last changes: ", state.error),
+                StrCat("it has ended, but could not save the last changes: ",
+                       state.error.empty() ? "it was killed before" : state.error),
                 "'overcap workspace backup' tries again");
   }
   world.out().Line(StrCat("workspace '", workspace.name, "' is no longer saved by itself; all is saved in ",
