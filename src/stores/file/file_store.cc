@@ -147,17 +147,22 @@ Result<void> FileStore::GetIntoIf(const StoredObjectInfo& object, int64_t offset
   const std::string& key = object.key;
   OC_TRY_VOID(ValidKey(key, options_.keys));
   OC_TRY_VOID(ValidRange(key, offset, limit));
-  Fd fd;
-  StoredObjectInfo now;
-  if (const int error = OpenObject(key, &fd, &now); error != 0) return CannotRead(error, key);
-  if (!object.version.empty() && object.version != now.version)
-    return Fail(ErrorCode::kConflict,
-                StrCat(Quoted(key, 200), " in store ", Quoted(folder_, 500), " changed while it was read"));
-  out->resize(static_cast<size_t>(std::clamp<int64_t>(now.size - offset, 0, limit)));
-  // From a disk: all of it in one go, and what is likely to be asked for next, instead of bit by bit.
-  if (out->size() >= kReadAhead)
-    (void)posix_fadvise(fd.Get(), offset, 2 * static_cast<off_t>(out->size()), POSIX_FADV_WILLNEED);
-  const int error = ReadAt(fd.Get(), offset, out);
+  int error = ESTALE;
+  // Over NFS a file that another host removes while it is open here is stale: whoever opens it again learns
+  // that it is gone, or replaced.
+  for (int i = 0; i < kStaleTries && error == ESTALE; ++i) {
+    Fd fd;
+    StoredObjectInfo now;
+    if (const int closed = OpenObject(key, &fd, &now); closed != 0) return CannotRead(closed, key);
+    if (!object.version.empty() && object.version != now.version)
+      return Fail(ErrorCode::kConflict,
+                  StrCat(Quoted(key, 200), " in store ", Quoted(folder_, 500), " changed while it was read"));
+    out->resize(static_cast<size_t>(std::clamp<int64_t>(now.size - offset, 0, limit)));
+    // From a disk: all of it in one go, and what is likely to be asked for next, instead of bit by bit.
+    if (out->size() >= kReadAhead)
+      (void)posix_fadvise(fd.Get(), offset, 2 * static_cast<off_t>(out->size()), POSIX_FADV_WILLNEED);
+    error = ReadAt(fd.Get(), offset, out);
+  }
   // A bad sector is the matter of this object alone: others can still be read.
   if (error == EIO)
     return Fail(ErrorCode::kCorrupt, FileStoreError(error, "read", key, folder_).message,
