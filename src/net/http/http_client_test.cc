@@ -307,7 +307,10 @@ TEST(HttpClient, EndsWhenNothingComes) {
 TEST(HttpClient, EndsAtTheDeadlineForAllOfIt) {
   HttpTestServer server([](const HttpTestRequest&, HttpTestPeer& peer) {
     peer.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-    while (peer.open()) peer.Send("1\r\nx\r\n");
+    while (peer.open()) {
+      peer.Send("1\r\nx\r\n");
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   });
   HttpClient client(server.origin());
   HttpRequest request = Get("/");
