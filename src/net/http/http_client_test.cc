@@ -2,6 +2,7 @@
 #include "net/http/http_client.h"
 
 #include <atomic>
+#include <chrono>
 #include <gtest/gtest.h>
 #include <optional>
 #include <thread>
