@@ -2,7 +2,6 @@
 #include "net/http/http_client.h"
 
 #include <atomic>
-#include <chrono>
 #include <gtest/gtest.h>
 #include <optional>
 #include <thread>
@@ -308,10 +307,7 @@ TEST(HttpClient, EndsWhenNothingComes) {
 TEST(HttpClient, EndsAtTheDeadlineForAllOfIt) {
   HttpTestServer server([](const HttpTestRequest&, HttpTestPeer& peer) {
     peer.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-    while (peer.open()) {
-      peer.Send("1\r\nx\r\n");
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    while (peer.open()) peer.Send("1\r\nx\r\n");
   });
   HttpClient client(server.origin());
   HttpRequest request = Get("/");
@@ -385,6 +381,22 @@ TEST(HttpClient, IsCancelledFromAnotherThread) {
   EXPECT_TRUE(cancel.cancelled());
   std::string body;
   EXPECT_FALSE(client.Call(Get("/"), &body, 10, &cancel));
+}
+
+TEST(HttpClient, IsCancelledWhileThereIsAlwaysMore) {
+  HttpTestServer server([](const HttpTestRequest&, HttpTestPeer& peer) {
+    peer.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    while (peer.open()) peer.Send("1\r\nx\r\n");
+  });
+  HttpClient client(server.origin());
+  HttpCancel cancel;
+  const auto cancels = [&](const HttpResponse&, std::string_view) {
+    cancel.Cancel();
+    return Result<void>();
+  };
+  const auto answer = client.Stream(Get("/watch"), cancels, &cancel);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kConflict) << answer.error().message;
 }
 
 TEST(HttpClient, LetsNobodySmuggleLines) {

@@ -30,6 +30,7 @@ Result<bool> HttpLink::Send(std::vector<std::string_view> pieces, const HttpWait
     if (!step || step->end) return false;
     if (step->wait_for == 0) {
       first = Drop(&pieces, first, step->bytes);
+      OC_TRY_VOID(wait.MayGoOn());
       continue;
     }
     const bool listen = stream_->plain() && step->wait_for == POLLOUT;
@@ -45,7 +46,10 @@ Result<size_t> HttpLink::ReadInto(char* into, size_t size, const HttpWait& wait)
     if (!step || step->end) lost_ = true;
     if (!step) return Fail(std::move(step).error());
     if (step->bytes > 0) heard_ = true;
-    if (step->wait_for == 0) return step->bytes;
+    if (step->wait_for == 0) {
+      OC_TRY_VOID(wait.MayGoOn());
+      return step->bytes;
+    }
     OC_TRY_VOID(wait.For(stream_->fd(), step->wait_for));
   }
 }

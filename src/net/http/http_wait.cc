@@ -47,6 +47,16 @@ Error HttpWait::Late(bool idle) const {
           StrCat("'", peer_, "' did not answer all within ", deadlines_.total_us / 1'000'000, " s"), ""};
 }
 
+Error HttpWait::Cancelled() const {
+  return {ErrorCode::kConflict, StrCat("the request to '", peer_, "' was cancelled"), ""};
+}
+
+Result<void> HttpWait::MayGoOn() const {
+  if (cancel_ != nullptr && cancel_->cancelled()) return Fail(Cancelled());
+  if (begin_us_ + deadlines_.total_us <= NowUs()) return Fail(Late(false));
+  return {};
+}
+
 Result<short> HttpWait::For(int fd, short events) const {
   OC_TRY(ready, For(fd, events, HttpDeadlines::kNever));
   if (ready != 0) return ready;
@@ -60,8 +70,7 @@ Result<short> HttpWait::For(int fd, short events, int64_t most_us) const {
     const int64_t left = end - NowUs();
     const int count = poll(fds, 2, PollMs(left));
     if (count < 0 && errno != EINTR) return Fail(ErrnoError(errno, StrCat("cannot wait for '", peer_, "'")));
-    if (count > 0 && fds[1].revents != 0)
-      return Fail(ErrorCode::kConflict, StrCat("the request to '", peer_, "' was cancelled"));
+    if (count > 0 && fds[1].revents != 0) return Fail(Cancelled());
     if (count > 0 && fds[0].revents != 0) return fds[0].revents;
     if (left <= 0) return short{0};
   }

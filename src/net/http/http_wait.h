@@ -22,11 +22,15 @@ class HttpWait {
   Result<short> For(int fd, short events) const;
   // At most so long, for one of several addresses; 0: that has passed.
   Result<short> For(int fd, short events, int64_t most_us) const;
+  // For who need not wait, because there is always more: the same errors, once the deadline for all has
+  // passed or it is cancelled.
+  Result<void> MayGoOn() const;
   int64_t LeftUs() const;  // until the nearer of the deadlines
   const std::string& peer() const { return peer_; }
 
  private:
   Error Late(bool idle) const;
+  Error Cancelled() const;
 
   const std::string peer_;
   const HttpDeadlines deadlines_;
