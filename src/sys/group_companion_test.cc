@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <signal.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -71,6 +72,29 @@ class Stopper : public GroupCompanion {
 
  private:
   int fd_;
+};
+
+// Takes the signal of a member's end, which it lets go when it is first called: as an agent does that looks
+// whether it was told to stop, or so that nobody else hears of it.
+class Taker : public GroupCompanion {
+ public:
+  Taker(Supervisor* supervisor, Fd go, bool hides)
+      : supervisor_(*supervisor), go_(std::move(go)), hides_(hides) {}
+  int64_t Prepare(std::vector<pollfd>*) override { return std::numeric_limits<int64_t>::max(); }
+  bool Act(std::span<const pollfd>) override {
+    if (!go_) return false;
+    go_.Reset();
+    pollfd inbox{supervisor_.SignalFd(), POLLIN, 0};
+    signalfd_siginfo info;
+    if (poll(&inbox, 1, 30'000) != 1) return false;
+    if (hides_) return read(inbox.fd, &info, sizeof info) < 0;
+    return supervisor_.CancelRequested();
+  }
+
+ private:
+  Supervisor& supervisor_;
+  Fd go_;  // what the member waits for
+  bool hides_;
 };
 
 GroupMember Shell(const std::string& script) {
@@ -160,6 +184,36 @@ TEST(GroupCompanion, MayStopTheGroup) {
     return StrCat(static_cast<int>(end.cause == StopCause::kCancelled), " ", end.end.signal);
   });
   EXPECT_EQ(story, StrCat("1 ", SIGTERM));
+}
+
+// A member that writes a line, and ends when `Taker` lets it; whether its end is seen before the supervisor
+// looks by itself.
+std::string StoryOfATakenSignal(bool hides, int64_t look_us) {
+  return InChild([&] {
+    PosixClock clock;
+    SupervisorTimes times;
+    times.look = look_us;
+    auto supervisor = Supervisor::Make(clock, times);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return std::string("no pipe");
+    const Fd wait(ends[0]), log(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    std::vector<GroupMember> members{Shell("echo ready; read go; exit 7")};
+    members[0].log_fd = log.Get();
+    members[0].request.stdin_fd = wait.Get();
+    Taker taker(supervisor->get(), Fd(ends[1]), hides);
+    Silent silent;
+    const GroupEnd end = (*supervisor)->Run(&members, {}, &silent, &taker);
+    return StrCat(end.end.exit_status);
+  });
+}
+
+// It has nothing else to wake up for: looking is an hour away.
+TEST(GroupCompanion, TheEndOfAMemberIsSeenAlsoWhenTheCompanionTookItsSignal) {
+  EXPECT_EQ(StoryOfATakenSignal(false, 3'600'000'000), "7");
+}
+
+TEST(GroupCompanion, TheEndOfAMemberIsFoundAlsoWhenNoSignalTellsOfIt) {
+  EXPECT_EQ(StoryOfATakenSignal(true, 50'000), "7");
 }
 
 TEST(GroupCompanion, ASecondInterruptEndsTheGraceTime) {

@@ -201,19 +201,20 @@ void GroupRun::Wait() {
   const size_t own = fds.size();
   int64_t deadline = NextDeadline();
   if (companion_ != nullptr) deadline = std::min(deadline, companion_->Prepare(&fds));
-  timespec timeout{};
-  if (deadline != kNever) {
-    const int64_t wait_us = std::max<int64_t>(0, deadline - super_.clock_.MonotonicUs());
-    timeout = {wait_us / 1'000'000, wait_us % 1'000'000 * 1000};
-  }
-  if (ppoll(fds.data(), fds.size(), deadline == kNever ? nullptr : &timeout, nullptr) < 0) return;
+  // What the companion or an observer took from the inbox wakes nobody up any more.
+  const int64_t left_us = super_.unseen_ ? 0 : deadline - super_.clock_.MonotonicUs();
+  const int64_t wait_us = std::clamp<int64_t>(left_us, 0, super_.times_.look);
+  const timespec timeout{wait_us / 1'000'000, wait_us % 1'000'000 * 1000};
+  const int woken = ppoll(fds.data(), fds.size(), &timeout, nullptr);
+  if (woken < 0) return;
   std::vector<PumpTurn> ready;
   for (size_t i = 0; i < pumps.size(); ++i) {
     if (fds[i + 1].revents != 0) ready.push_back(BeforePump(pumps[i].first, pumps[i].second));
   }
   PumpReady(ready);
   if (fds[0].revents != 0) super_.TakeSignals();
-  if (super_.child_ended_) Reap();
+  super_.unseen_ = false;
+  if (super_.child_ended_ || woken == 0) Reap();
   if (companion_ != nullptr) AskCompanion(std::span(fds).subspan(own));
 }
 

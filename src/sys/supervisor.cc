@@ -40,6 +40,7 @@ GroupEnd Supervisor::Run(std::vector<GroupMember>* members, const GroupLimits& l
 
 void Supervisor::TakeSignals() {
   for (int sig : inbox_.Take()) {
+    unseen_ = true;
     if (sig == SIGCHLD) child_ended_ = true;
     if (sig == SIGTERM || sig == SIGINT || sig == SIGQUIT) Cancel(sig);
     if (sig == SIGHUP && signals_.hangup_cancels) Cancel(sig);

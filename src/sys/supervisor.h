@@ -28,6 +28,7 @@ struct SupervisorTimes {
   int64_t kill = 10'000'000;        // KILL is repeated so long before giving up
   int64_t drain = 1'000'000;        // for output that is still to be read after the end
   int64_t memory_poll = 200'000;
+  int64_t look = 30'000'000;  // whether a member has ended, also when no signal says so
 };
 
 // Takes the output of a member instead of a file. `stream` is 1 or 2.
@@ -135,6 +136,7 @@ class Supervisor {
   SupervisorSignals signals_;
   SignalInbox inbox_;
   bool cancel_ = false, hurry_ = false, drain_ = false, child_ended_ = false;
+  bool unseen_ = false;  // signals were taken, by whomever, and the group that runs has not looked at them
   int cancel_signal_ = 0;
   int64_t cancel_us_ = 0;
   int warnings_ = 0;  // USR1 not yet passed on
