@@ -2,6 +2,7 @@
 #include "agent/agent_command.h"
 
 #include "agent/agent.h"
+#include "agent/beside.h"
 #include "agent/courier/courier_server.h"
 #include "agent/courier/node_code.h"
 #include "agent/elastic/node_step.h"
@@ -28,6 +29,7 @@ Result<int> RunOwn(std::vector<std::string> words, const AgentSeams& seams) {
 
 Result<int> RunAgentCommand(const std::vector<std::string>& words, const AgentSeams& seams) {
   if (words.size() == 2 && words[1] == "listen") return RunListener();
+  if (words.size() > 2 && words[1] == "beside") return RunBeside({words.begin() + 2, words.end()});
   if (words.size() > 2 && words[1] == "node") return RunNodeStep({words.begin() + 2, words.end()});
   if (words.size() == 3 && words[1] == "empty") return EmptyFolder(words[2]);
   if (words.size() > 1 && words[1] == "spare") return RunSpare({words.begin() + 2, words.end()});

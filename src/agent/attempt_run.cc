@@ -76,17 +76,42 @@ Result<Ending> AttemptRun::RunSpec() {
   if (cluster_.courier != nullptr && cluster_.others)
     cluster_.others->slack_us = kSlackTimes * (clock_.MonotonicUs() - begin_us);
   OC_TRY_VOID(MakeStateFolder());
+  return RunInFolder(spec, blob, folder);
+}
+
+Result<Ending> AttemptRun::RunInFolder(const JobSpec& spec, const std::string& blob,
+                                       const std::string& folder) {
   const RankVariables variables{blob, cluster_.variables};
   const auto run = [&] {
     if (spec.resources.elastic()) return RunElastic(spec, variables, folder);
-    return cluster_.srun ? RunOnNodes(spec, variables, folder) : RunHere(spec, variables, folder);
+    return cluster_.on_nodes ? RunOnNodes(spec, variables, folder) : RunHere(spec, variables, folder);
   };
-  return spec.mounts.empty() ? run() : RunWithMounts(spec, blob, run);
+  const auto mounted = [&] { return spec.mounts.empty() ? run() : RunWithMounts(spec, blob, run); };
+  const bool needed = cluster_.on_nodes || !spec.mounts.empty();
+  return cluster_.courier != nullptr && cluster_.srun && needed ? RunWithCode(spec, mounted) : mounted();
+}
+
+Result<Ending> AttemptRun::RunWithCode(const JobSpec& spec, const std::function<Result<Ending>()>& run) {
+  NodeFetch fetch{options_.node_folder,
+                  options_.job_dir,
+                  options_.store_dir,
+                  options_.via,
+                  spec.snapshot,
+                  CodeFolder(spec, attempt_),
+                  false};
+  OC_TRY_VOID(FetchOnNodes(fetch, *cluster_.srun, clock_, &supervisor_));
+  auto ending = run();
+  // Agents of an elastic job's nodes have logs there that they still may have to upload: they clean up.
+  if (spec.resources.elastic()) return ending;
+  fetch.remove = true;
+  (void)FetchOnNodes(fetch, *cluster_.srun, clock_, &supervisor_);
+  return ending;
 }
 
 Result<Ending> AttemptRun::RunWithMounts(const JobSpec& spec, std::string_view blob,
                                          const std::function<Result<Ending>()>& run) {
-  MountsStep mounts(spec, options_, attempt_, clock_, &supervisor_);
+  MountsStep mounts(spec, options_, attempt_, cluster_.srun ? &*cluster_.srun : nullptr, clock_,
+                    &supervisor_);
   std::vector<std::string> env;
   for (std::string& entry : Split(blob, '\0')) {
     if (!entry.empty()) env.push_back(std::move(entry));
@@ -94,7 +119,7 @@ Result<Ending> AttemptRun::RunWithMounts(const JobSpec& spec, std::string_view b
   const auto say_notes = [&] {
     for (const std::string& note : mounts.TakeNotes()) report_.WriteIfRoom(NoteLine(clock_.WallUs(), note));
   };
-  OC_TRY_VOID(mounts.Prepare(CodeFolder(spec, attempt_), env));
+  OC_TRY_VOID(mounts.Prepare(CodeFolder(spec, attempt_), std::move(env)));
   say_notes();
   Result<Ending> ending = run();
   const std::string unsaved = mounts.Release();
@@ -154,21 +179,10 @@ Result<Ending> AttemptRun::RunOnNodes(const JobSpec& spec, const RankVariables& 
                                       const std::string& folder) {
   SrunSetting setting = *cluster_.srun;
   setting.folder = folder;
-  NodeFetch fetch{options_.node_folder,
-                  options_.job_dir,
-                  options_.store_dir,
-                  options_.via,
-                  spec.snapshot,
-                  attempt_.Code(),
-                  false};
-  if (cluster_.courier != nullptr) OC_TRY_VOID(FetchOnNodes(fetch, setting, clock_, &supervisor_));
   OC_TRY(ranks, SrunRanks::Make(spec, options_, variables, setting, clock_, cluster_.watch));
   if (cluster_.courier != nullptr && spec.array.empty())
     cluster_.courier->Track({StrCat("attempt-", options_.attempt, "/launcher.log")});
-  auto ending = RunRanks(spec, &ranks);
-  fetch.remove = true;
-  if (cluster_.courier != nullptr) (void)FetchOnNodes(fetch, setting, clock_, &supervisor_);
-  return ending;
+  return RunRanks(spec, &ranks);
 }
 
 Result<Ending> AttemptRun::RunRanks(const JobSpec& spec, Ranks* ranks) {

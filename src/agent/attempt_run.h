@@ -28,7 +28,8 @@ namespace overcap {
 // What a cluster has given to the attempt; nothing of it in the embedded engine.
 struct ClusterPart {
   std::vector<std::string> variables;  // for the ranks
-  std::optional<SrunSetting> srun;     // ranks on several nodes; its folder is set here
+  std::optional<SrunSetting> srun;     // several nodes: how they are reached; its folder is set here
+  bool on_nodes = false;               // ranks are started on all of them by srun
   std::optional<OtherNodes> others;    // elastic jobs: nodes beside this one
   int64_t grace_us = 0;                // between TERM and KILL; 0: as the options say
   ClusterWatch* watch = nullptr;       // looks after the job while ranks run
@@ -54,6 +55,9 @@ class AttemptRun {
  private:
   Result<Ending> RunSpec();
   Result<void> MakeStateFolder();
+  Result<Ending> RunInFolder(const JobSpec& spec, const std::string& blob, const std::string& folder);
+  // With the code on nodes where no agent brings it.
+  Result<Ending> RunWithCode(const JobSpec& spec, const std::function<Result<Ending>()>& run);
   // With the job's stores in its folder.
   Result<Ending> RunWithMounts(const JobSpec& spec, std::string_view blob,
                                const std::function<Result<Ending>()>& run);

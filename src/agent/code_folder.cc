@@ -31,9 +31,12 @@ Result<Fd> LockFolder(const std::string& path, Supervisor* supervisor) {
   return Fail(ErrorCode::kUnavailable, StrCat("'", path, "' was locked by another agent for too long"));
 }
 
-// Whether slots of an array cannot share one copy: each has mounts of its own.
+// Whether slots of an array cannot share one copy: each has mounts of its own, or takes it away from nodes
+// that have no agent when it ends.
 bool NeedsOwnCopy(const JobSpec& spec) {
-  return !spec.array.empty() && !std::all_of(spec.mounts.begin(), spec.mounts.end(), IsLinkedFolder);
+  if (spec.array.empty()) return false;
+  return (!spec.store.empty() && spec.resources.nodes > 1) ||
+         !std::all_of(spec.mounts.begin(), spec.mounts.end(), IsLinkedFolder);
 }
 
 Result<void> CopyShared(const std::string& tree, const AttemptFolder& attempt, const CodeCopier& copy,

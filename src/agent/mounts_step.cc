@@ -1,144 +1,153 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/mounts_step.h"
 
-#include <cerrno>
-#include <csignal>
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <algorithm>
+#include <iterator>
+#include <span>
 
+#include "agent/slurm/side_step.h"
 #include "base/text.h"
 #include "stores/key_variables.h"
 #include "sys/own_program.h"
-#include "sys/process.h"
+#include "sys/variables.h"
 
 namespace overcap {
 namespace {
 
-constexpr int64_t kSilentUs = 600'000'000;  // a keeper that says nothing for so long is lost
-constexpr int64_t kStopUs = 60'000'000;     // to give up when the job is cancelled meanwhile
-constexpr int kLookMs = 100;
-constexpr size_t kMostHeard = 1 << 20;
+constexpr int64_t kStopUs = 60'000'000;  // to give up when the job is cancelled meanwhile
 
-struct Ends {
-  Fd read, write;
-};
+// Those that srun goes by are this job's, whatever job its submitter was in.
+std::vector<std::string> WithOwnSlurm(const std::vector<std::string>& env, const LaunchCommand& step) {
+  const auto of_slurm = [](const std::string& entry) { return entry.starts_with("SLURM"); };
+  std::vector<std::string> all;
+  std::copy_if(env.begin(), env.end(), std::back_inserter(all), std::not_fn(of_slurm));
+  const std::vector<std::string> own = Variables::OfThisProcess().entries();
+  std::copy_if(own.begin(), own.end(), std::back_inserter(all), of_slurm);
+  Variables variables(std::move(all));
+  for (const std::string& name : step.unset) variables.Remove(name);
+  all = variables.entries();
+  all.insert(all.end(), step.env.begin(), step.env.end());
+  return all;
+}
 
-Result<Ends> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
-  return Ends{Fd(ends[0]), Fd(ends[1])};
+bool Writes(const MountSpec& mount) {
+  return mount.mode == MountMode::kWrite || mount.mode == MountMode::kCopy;
 }
 
 }  // namespace
 
-Result<void> MountsStep::Prepare(const std::string& code, const std::vector<std::string>& env) {
+Result<void> MountsStep::Prepare(const std::string& code, std::vector<std::string> env) {
   if (spec_.mounts.empty()) return {};
   if (spec_.snapshot.empty())
     return Fail(ErrorCode::kUsage, "mounts need the job's own copy of its code, and it has none");
-  OC_TRY_VOID(Start(code, env));
-  const Word word = Hear(true);
-  if (word == Word::kReady) return {};
-  input_.Reset();
-  const bool cancelled = supervisor_.CancelRequested();
-  if (cancelled) (void)Hear(false);  // it takes away what it has mounted
-  output_.Reset();
-  if (cancelled) return Fail(ErrorCode::kConflict, "cancelled while stores were mounted");
-  if (word == Word::kFailed) return Fail(ErrorCode::kUnavailable, failure_);
-  return Fail(ErrorCode::kUnavailable, StrCat("the process that mounts stores has ended early; see '",
-                                              attempt_.Path(), "/mounts.log'"));
-}
-
-Result<void> MountsStep::Start(const std::string& code, const std::vector<std::string>& env) {
-  OC_TRY(input, MakePipe());
-  OC_TRY(output, MakePipe());
-  const std::string log_path = attempt_.Path() + "/mounts.log";
-  const Fd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!log) return Fail(ErrnoError(errno, StrCat("cannot open '", log_path, "'")));
-  (void)fcntl(output.read.Get(), F_SETFL, O_NONBLOCK);
-  SpawnRequest request;
-  // Named as an agent: whoever ends what ranks have left behind leaves it and all that it started alone.
-  request.argv = {OwnProgram(),
-                  "agent",
-                  "mounts",
-                  "--job",
-                  options_.job_dir,
-                  "--attempt",
-                  std::to_string(options_.attempt),
-                  "--slot",
-                  std::to_string(options_.slot),
-                  "--folder",
-                  code};
   // The environment of a job that goes through a store has no keys: each machine has its own.
-  request.env = spec_.store.empty() ? env : WithStoreKeysOf(Variables::OfThisProcess(), env);
-  request.cwd = "/";
-  request.stdin_fd = input.read.Get();
-  request.stdout_fd = output.write.Get();
-  request.stderr_fd = log.Get();
-  request.group = ProcessGroup::kSession;
-  request.want_pidfd = true;
-  OC_TRY(spawned, Spawn(request));
-  pidfd_ = std::move(spawned.pidfd);
-  input_ = std::move(input.write);
-  output_ = std::move(output.read);
-  return {};
-}
-
-// False at the end.
-bool MountsStep::ReadMore() {
-  char buffer[4096];
-  for (;;) {
-    const ssize_t size = read(output_.Get(), buffer, sizeof buffer);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0 && errno == EAGAIN) return true;
-    if (size <= 0 || heard_.size() > kMostHeard) return false;
-    heard_.append(buffer, static_cast<size_t>(size));
+  if (!spec_.store.empty()) env = WithStoreKeysOf(Variables::OfThisProcess(), env);
+  const auto stop = [this] { return supervisor_.CancelRequested(); };
+  std::vector<std::string> words = Words(code);
+  // Named as agents: whoever ends what ranks have left behind leaves them and all that they started alone.
+  std::vector<std::string> argv = words;
+  argv.insert(argv.begin(), OwnProgram());
+  OC_TRY(own, KeeperLink::Start({std::move(argv), env, LogPath(), {}}));
+  own_.emplace(std::move(own));
+  if (const auto heard = own_->AwaitReady(clock_, stop); heard != KeeperLink::Heard::kAll)
+    return Fail(GiveUp(heard, *own_));
+  if (nodes_ == nullptr) return {};
+  // One link in the job's folder serves all nodes: it leads to the same place on each.
+  words.insert(words.end(), {"--place", own_->words().place});
+  auto program = OnOthers(words, env);
+  auto others = program ? KeeperLink::Start(*program) : Result<KeeperLink>(Fail(program.error()));
+  if (!others) {
+    ReleaseAll();
+    return Fail(std::move(others).error());
   }
+  others_.emplace(*std::move(others));
+  const auto heard = others_->AwaitReady(clock_, stop);
+  return heard == KeeperLink::Heard::kAll ? Result<void>() : Fail(GiveUp(heard, *others_));
 }
 
-MountsStep::Word MountsStep::Take(const std::string& line) {
-  const size_t blank = line.find(' ');
-  const std::string word = line.substr(0, blank);
-  const std::string text = blank == std::string::npos ? "" : line.substr(blank + 1);
-  if (word == "note") notes_.push_back(text);
-  if (word == "unsaved") unsaved_ += StrCat(unsaved_.empty() ? "" : "; ", text);
-  if (word == "failed") failure_ = text;
-  if (word == "failed") return Word::kFailed;
-  if (word == "ready") return Word::kReady;
-  return word == "released" ? Word::kReleased : Word::kNone;
+std::vector<std::string> MountsStep::Words(const std::string& code) const {
+  return {"agent",     "mounts",
+          "--job",     options_.job_dir,
+          "--attempt", std::to_string(options_.attempt),
+          "--slot",    std::to_string(options_.slot),
+          "--folder",  code};
 }
 
-MountsStep::Word MountsStep::Hear(bool until_cancelled) {
-  int64_t deadline_us =
-      clock_.MonotonicUs() + (until_cancelled || !supervisor_.CancelRequested() ? kSilentUs : kStopUs);
-  while (clock_.MonotonicUs() < deadline_us) {
-    if (until_cancelled && supervisor_.CancelRequested()) return Word::kNone;
-    pollfd fds[] = {{output_.Get(), POLLIN, 0}};
-    (void)poll(fds, 1, kLookMs);
-    const size_t before = heard_.size();
-    const bool more = ReadMore();
-    if (heard_.size() > before) deadline_us = clock_.MonotonicUs() + kSilentUs;
-    for (size_t end = heard_.find('\n'); end != std::string::npos; end = heard_.find('\n')) {
-      const Word word = Take(heard_.substr(0, end));
-      heard_.erase(0, end + 1);
-      if (word != Word::kNone) return word;
-    }
-    if (!more) return Word::kGone;
+Result<KeeperLink::Program> MountsStep::OnOthers(const std::vector<std::string>& words,
+                                                 const std::vector<std::string>& env) const {
+  const std::span<const std::string> nodes = std::span(nodes_->nodes).subspan(1);
+  std::vector<std::string> command = words;
+  command.insert(command.begin(), nodes_->binary);
+  // A node that fails is the ranks' to notice; the others still have to take all away.
+  OC_TRY(step,
+         SideStep(nodes_->srun, nodes,
+                  {"--job-name=overcap-mounts", "--no-kill", "--kill-on-bad-exit=0", "--wait=0"}, command));
+  KeeperLink::Program program{
+      {OwnProgram(), "agent", "beside"}, WithOwnSlurm(env, step), LogPath(), {nodes.begin(), nodes.end()}};
+  program.argv.insert(program.argv.end(), step.argv.begin(), step.argv.end());
+  return program;
+}
+
+Error MountsStep::GiveUp(KeeperLink::Heard heard, const KeeperLink& link) {
+  const std::string failure = link.words().failure;
+  const bool cancelled = supervisor_.CancelRequested();
+  ReleaseAll();
+  if (cancelled) return {ErrorCode::kConflict, "cancelled while stores were mounted", ""};
+  if (heard == KeeperLink::Heard::kFailed) return {ErrorCode::kUnavailable, failure, ""};
+  return {ErrorCode::kUnavailable,
+          StrCat("the process that mounts stores has ended early; see '", LogPath(), "'"), ""};
+}
+
+// And waits until all is taken away.
+void MountsStep::ReleaseAll() {
+  const int64_t most_us = supervisor_.CancelRequested() ? kStopUs : KeeperLink::kSilentUs;
+  for (auto* link : {&own_, &others_}) {
+    if (*link) (*link)->Release();
   }
-  if (pidfd_) (void)syscall(SYS_pidfd_send_signal, pidfd_.Get(), SIGKILL, nullptr, 0);
-  return Word::kGone;
+  for (auto* link : {&own_, &others_}) {
+    if (!*link) continue;
+    const bool failed = !(*link)->words().failure.empty();
+    const auto heard = (*link)->AwaitReleased(clock_, most_us);
+    KeeperWords& words = (*link)->words();
+    std::move(words.notes.begin(), words.notes.end(), std::back_inserter(notes_));
+    std::move(words.unsaved.begin(), words.unsaved.end(), std::back_inserter(unsaved_));
+    if (heard == KeeperLink::Heard::kAll || failed) continue;
+    if (link == &others_) NameSilentNodes();
+    if (link == &own_ && words.unsaved.empty())
+      unsaved_.push_back(
+          "the process that holds the job's mounts has ended early; 'overcap gc' on that node clears what it "
+          "left");
+  }
+  own_.reset();
+  others_.reset();
+}
+
+void MountsStep::NameSilentNodes() {
+  std::vector<std::string> silent;
+  for (const std::string& node : std::span(nodes_->nodes).subspan(1)) {
+    if (!others_->words().released.contains(node)) silent.push_back(StrCat("'", node, "'"));
+  }
+  if (silent.empty()) return;
+  const bool one = silent.size() == 1;
+  const bool writes = std::any_of(spec_.mounts.begin(), spec_.mounts.end(), Writes);
+  std::string text = StrCat(one ? "node " : "nodes ", Join(silent, ", "), one ? " was" : " were",
+                            " lost before the job's mounts there were taken away; 'overcap gc' there clears "
+                            "what is left");
+  (writes ? unsaved_ : notes_).push_back(std::move(text));
 }
 
 std::string MountsStep::Release() {
-  if (!output_) return "";
-  input_.Reset();
-  const Word word = Hear(false);
-  output_.Reset();
-  if (word != Word::kReleased && unsaved_.empty())
-    return "the process that holds the job's mounts has ended early; 'overcap gc' on that node clears what "
-           "it left";
-  return unsaved_;
+  if (own_) ReleaseAll();
+  return Join(std::exchange(unsaved_, {}), "; ");
+}
+
+std::vector<std::string> MountsStep::TakeNotes() {
+  std::vector<std::string> notes = std::exchange(notes_, {});
+  for (auto* link : {&own_, &others_}) {
+    if (!*link) continue;
+    for (std::string& note : std::exchange((*link)->words().notes, {})) notes.push_back(std::move(note));
+  }
+  return notes;
 }
 
 }  // namespace overcap

@@ -97,29 +97,6 @@ Result<void> CheckCapabilities(const JobSpec& spec, const Capabilities& can, con
               "-c NAME names another cluster, 'overcap cluster list' those there are");
 }
 
-// Only the first node of a job has somebody who mounts, and where it goes through a store each node has a
-// folder of its own. `one`: all nodes are parts of one machine.
-Result<void> CheckNodes(const JobSpec& spec, bool one) {
-  const int nodes = std::max(spec.resources.nodes, spec.resources.max_nodes);
-  if (nodes == 1 || one) return {};
-  for (const MountSpec& mount : spec.mounts) {
-    if (!spec.store.empty()) {
-      return Fail(ErrorCode::kUsage,
-                  StrCat("mount '", mount.name, "': of the ", nodes,
-                         " nodes of a job through a store only the first would have it"),
-                  StrCat("leave it out with --mount ", mount.name, "=none, or use --store none"));
-    }
-    if (IsLinkedFolder(mount) || (IsCopy(mount.mode) && !spec.mounts_at.empty())) continue;
-    return Fail(
-        ErrorCode::kUsage,
-        StrCat("mount '", mount.name, "': only folders and copies reach the ", nodes, " nodes of a job"),
-        "write 'mode: copy' and 'mounts_at' of the cluster on a file system that all nodes see, or "
-        "leave it out with --mount " +
-            mount.name + "=none");
-  }
-  return {};
-}
-
 // Only a copy of the code can be given links: a folder that the job runs in itself is the user's own.
 Result<void> SetMounts(const JobRequest& request, const Config& config, Draft* draft) {
   const auto cluster = config.clusters.find(draft->spec.cluster);
@@ -165,7 +142,6 @@ Result<Draft> MakeDraft(const JobRequest& request, const SubmitTools& tools) {
   draft.workdir = std::move(workdir);
   draft.spec.workdir = draft.workdir.path;
   OC_TRY_VOID(SetMounts(request, config, &draft));
-  OC_TRY_VOID(CheckNodes(draft.spec, can.max_nodes == 1));
   OC_TRY(program, FindProgram(draft));
   draft.program = std::move(program);
   OC_TRY_VOID(CheckCapabilities(draft.spec, can, tools.cluster.Name()));

@@ -5,9 +5,12 @@ Each node has a folder for jobs that no other sees, and an empty folder where th
 in a folder that all see, which is the tests' only.
 """
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
+import unittest
 
 from slurm_jobs_rig import NODE_PYTHON, REPOSITORY, SlurmJobsRig, main
 from rigs.ceph_rig import Ceph
@@ -53,6 +56,17 @@ while not (facts / "go").exists():
         print(me, "saved", number, flush=True)
         checkpoint.exit()
 """
+# Both ranks are there at once, so that nothing is taken away while one reads.
+READ = """
+import os, pathlib, time
+facts, env = pathlib.Path(os.environ["FACTS"]), os.environ
+kinds = [line.split(" - ")[1].split()[0] for line in open("/proc/self/mountinfo") if line.split()[4] == os.path.realpath("data")]
+print(env["SLURMD_NODENAME"], "has", open("data/x").read().strip(), "by", *kinds, flush=True)
+open("out/" + env["ROUND"] + "-" + env["RANK"], "w").write(env["RANK"] + "\\n")
+(facts / ("read-" + env["ROUND"] + "-" + env["RANK"])).touch()
+while len(list(facts.glob("read-" + env["ROUND"] + "-?"))) < 2:
+    time.sleep(0.02)
+"""
 NAME = "def name(attempt, epoch, rank): return f'a{attempt}-e{epoch}-r{rank}'\n"
 
 
@@ -85,7 +99,8 @@ class ElasticStoreRig(SlurmJobsRig):
         self.addCleanup(self.gate.close)
         store = (f"{{at: 's3://elastic/{self.facts.name}', endpoint: 'http://{self.slurm.head_address}:{self.gate.port}', region: us-east-1,"
                  f" path_style: true, credentials: '{self.keys}'}}")
-        self.configure(f"{self.settings}, store: bucket, node_folder: {self.node_folder}", f"{self.more_config}\nstores: {{bucket: {store}}}")
+        self.configure(f"{self.settings}, store: bucket, node_folder: {self.node_folder}, mounts_at: {self.slurm.folder}/private/mounts",
+                       f"{self.more_config}\nstores: {{bucket: {store}}}")
 
     def empty_on_nodes(self, folder):
         for name in self.slurm.names:
@@ -277,9 +292,45 @@ class Nodes(ElasticStoreRig):
         self.go(job)
         self.check_whole(job, lost=("a1-e1-r1",))
 
-    def test_mounts_that_only_the_first_node_would_have_are_refused(self):
-        for nodes in ("2", "1:2"):
-            self.refused("submit", "--mount", f"data={self.facts}", "--nodes", nodes, "-n", "0", "--", NODE_PYTHON, "train.py", says="only the first")
+    @unittest.skipUnless(os.path.exists("/dev/fuse") and shutil.which("rclone"), "NOT TESTED: FUSE mounts on nodes need /dev/fuse and rclone")
+    def test_every_node_has_the_mounts(self):
+        self.write("x", "hello\n")
+        self.ok("store", "cp", "x", "bucket:data/x")
+        self.ok("store", "cp", "x", "bucket:out/x")
+        self.write("read.py", READ)
+        for nodes in ("2", "2:2"):
+            job = self.submit("--mount", "data=bucket:data", "--mount", "out=bucket:out,mode=copy", "--nodes", nodes, "-n", "0", "--cpus", "1",
+                              "--", NODE_PYTHON, "-S", "read.py", env={"ROUND": nodes.replace(":", "-")})
+            record = self.ended(job, PATIENCE)
+            self.assertEqual(record["state"], "succeeded", f"{record}\n{self.all_logs(job)}")
+            said = self.all_logs(job)
+            for node in sorted({line.split(" has ")[0].split()[-1] for line in said.splitlines() if " has " in line}):
+                self.assertIn(f"{node} has hello by fuse.rclone", said)
+            self.assertEqual(said.count("has hello by fuse.rclone"), 2, said)
+            for rank in range(2):
+                self.assertEqual(self.ok("store", "cp", f"bucket:out/{nodes.replace(':', '-')}-{rank}", "-").out, f"{rank}\n")
+            self.until(lambda: not self.left_on_nodes(), "the nodes to have nothing left", 30)
+            for name in self.slurm.names:
+                mounted = self.slurm.must(["cat", "/proc/self/mountinfo"], node=name)
+                self.assertNotIn("fuse.rclone", mounted, name)
+                self.assertEqual(list((self.slurm.folder / f"private.{name}/mounts").glob("overcap-mounts-*/root_*")), [])
+
+    @unittest.skipUnless(os.path.exists("/dev/fuse") and shutil.which("rclone"), "NOT TESTED: FUSE mounts on nodes need /dev/fuse and rclone")
+    def test_a_lost_node_takes_its_mounts_with_it_and_nobody_else(self):
+        self.write("x", "hello\n")
+        self.ok("store", "cp", "x", "bucket:data/x")
+        job = self.train("--mount", "data=bucket:data", "--nodes", "2:3")
+        nodes = self.at(1, 1, 3)
+        lost = next(node for node in nodes if node != self.head(job))
+        self.broken = True
+        self.slurm.kill_node(lost)
+        left = self.at(1, 2, 2)
+        for node in left:
+            self.assertIn("fuse.rclone", self.slurm.must(["cat", "/proc/self/mountinfo"], node=node))
+        record = self.go(job)
+        self.assertIn(f"node '{lost}' was lost before the job's mounts there were taken away", str(record["notes"]))
+        for node in left:
+            self.assertNotIn("fuse.rclone", self.slurm.must(["cat", "/proc/self/mountinfo"], node=node))
 
     def test_an_abort_while_the_store_is_away_ends_it(self):
         job = self.train("--nodes", "2:2")

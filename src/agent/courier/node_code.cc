@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/courier/node_code.h"
 
+#include <cerrno>
 #include <poll.h>
 #include <unistd.h>
 
 #include "agent/courier/start_courier.h"
 #include "agent/side_tool.h"
+#include "agent/slurm/side_step.h"
 #include "base/text.h"
-#include "launch/compose/launch_command.h"
 #include "snapshot/materialise.h"
 #include "snapshot/store.h"
+#include "stores/job_files.h"
 #include "sys/own_host_name.h"
 #include "sys/posix_files.h"
 #include "sys/variables.h"
@@ -20,16 +22,37 @@ namespace {
 constexpr int64_t kLongestUs = 3600LL * 1'000'000;
 constexpr std::string_view kDone = "overcap-fetched", kFailed = "overcap-failed ";
 
+std::string AttemptOf(const NodeFetch& fetch) {
+  return fetch.to.substr(0, fetch.to.rfind('/'));
+}
+
+// Tasks of an array share the attempt's folder, not what is in it.
+Result<void> Remove(const NodeFetch& fetch) {
+  PosixFiles files;
+  const std::string attempt = AttemptOf(fetch);
+  // The node of the agent has it, and is the agent's to clean up.
+  if (files.Exists(attempt + "/agent-0.claim")) return {};
+  OC_TRY_VOID(files.RemoveTree(fetch.to.ends_with("/code") ? attempt : fetch.to));
+  if (rmdir(attempt.c_str()) != 0 && errno != ENOENT) return {};
+  (void)rmdir((fetch.job_dir + "/state").c_str());
+  OC_TRY_VOID(files.Remove(fetch.job_dir + "/spec.json"));
+  (void)rmdir(fetch.job_dir.c_str());
+  return {};
+}
+
+// The agent's node has both already.
 Result<void> Fetch(const NodeFetch& fetch, const JobStoreOpener& open) {
   PosixFiles files;
-  const std::string attempt = fetch.to.substr(0, fetch.to.rfind('/'));
-  // The node of the agent has it already, and is the agent's to clean up.
-  const bool own = files.Exists(attempt + "/agent-0.claim");
-  if (fetch.remove) return own ? Result<void>() : files.RemoveTree(attempt);
   if (files.Exists(fetch.to)) return {};
   OC_TRY_VOID(MakeNodeFolder(fetch.node_folder));
-  OC_TRY_VOID(files.MakeFolders(attempt));
+  OC_TRY_VOID(files.MakeFolders(AttemptOf(fetch)));
   OC_TRY_VOID(files.MakeFolders(fetch.job_dir + "/state"));
+  const std::string spec = fetch.job_dir + "/spec.json";
+  if (!files.Exists(spec)) {
+    OC_TRY(job, open(fetch.via, ""));
+    OC_TRY(text, job->Get(StoredJobKey(fetch.job_dir.substr(fetch.job_dir.rfind('/') + 1), "spec.json")));
+    OC_TRY_VOID(files.WriteAtomic(spec, text, false));
+  }
   if (fetch.tree.empty()) return {};
   OC_TRY_VOID(files.MakeFolders(fetch.store_dir));
   OC_TRY(objects, open(fetch.via, "store"));
@@ -41,16 +64,9 @@ Result<void> Fetch(const NodeFetch& fetch, const JobStoreOpener& open) {
 }
 
 Result<LaunchCommand> StepFor(const NodeFetch& fetch, const SrunSetting& setting) {
-  LaunchRequest request;
-  request.launcher = {Flavour::kSrun, setting.srun, 0, ""};
-  int rank = 0;
-  for (const std::string& node : setting.nodes) request.plan.hosts.push_back({node, rank++, 1, 0});
-  request.plan.world_size = rank;
-  request.hosts_chosen = true;
-  request.launcher_args = {"--job-name=overcap-fetch", "--quiet", "--mem=0", "--gres=none", "--overlap"};
-  request.rank_command = {setting.binary, "agent"};
-  for (const std::string& word : FetchWords(fetch)) request.rank_command.push_back(word);
-  return ComposeLaunch(request);
+  std::vector<std::string> command{setting.binary, "agent"};
+  for (std::string& word : FetchWords(fetch)) command.push_back(std::move(word));
+  return SideStep(setting.srun, setting.nodes, {"--job-name=overcap-fetch"}, command);
 }
 
 // What the step printed: a line of each node.
@@ -88,7 +104,7 @@ Result<NodeFetch> ParseFetchWords(const std::vector<std::string>& words) {
 }
 
 Result<int> RunFetch(const NodeFetch& fetch, const JobStoreOpener& open) {
-  const auto fetched = Fetch(fetch, open);
+  const auto fetched = fetch.remove ? Remove(fetch) : Fetch(fetch, open);
   const std::string line =
       fetched ? StrCat(kDone, "\n")
               : StrCat(kFailed, "node '", OwnHostName(), "': ", ToUtf8(fetched.error().message), "\n");

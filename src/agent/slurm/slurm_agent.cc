@@ -2,12 +2,14 @@
 #include "agent/slurm/slurm_agent.h"
 
 #include <algorithm>
+#include <span>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/attempt_run.h"
 #include "agent/courier/start_courier.h"
 #include "agent/slot_claim.h"
+#include "agent/slurm/side_step.h"
 #include "agent/slurm/slurm_handle.h"
 #include "agent/slurm/slurm_requeue.h"
 #include "agent/slurm/slurm_start.h"
@@ -109,14 +111,8 @@ class SlurmAgent {
   // learn of it when that time is over.
   Result<LaunchCommand> ListenerOf() const {
     if (!spec_.requeue || OnNodes() || start_.nodes.empty()) return LaunchCommand{};
-    LaunchRequest request;
-    request.launcher = {Flavour::kSrun, Srun(), 0, ""};
-    request.plan.hosts = {{start_.nodes.front(), 0, 1, 0}};
-    request.plan.world_size = 1;
-    request.hosts_chosen = true;
-    request.launcher_args = {"--job-name=overcap-listen", "--quiet", "--mem=0", "--gres=none"};
-    request.rank_command = {OwnProgram(), "agent", "listen"};
-    return ComposeLaunch(request);
+    return SideStep(Srun(), std::span(start_.nodes).first(1), {"--job-name=overcap-listen"},
+                    {OwnProgram(), "agent", "listen"});
   }
 
   // Jobs through a store: the same with agents on other nodes, and what those have done so far.
@@ -189,7 +185,9 @@ class SlurmAgent {
     watch_->Begin(&supervisor_, OnNodes(), report);
     part.others = others_;
     part.grace_us = grace_us_;
-    if (OnNodes()) part.srun = {start_.nodes, GpusPerNode(variables_), Srun(), OwnProgram(), "", grace_us_};
+    part.on_nodes = OnNodes();
+    if (start_.nodes.size() > 1)
+      part.srun = {start_.nodes, GpusPerNode(variables_), Srun(), OwnProgram(), "", grace_us_};
     return part;
   }
 

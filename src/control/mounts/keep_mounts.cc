@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/mounts/keep_mounts.h"
 
+#include <algorithm>
 #include <csignal>
 #include <fcntl.h>
 #include <memory>
@@ -33,6 +34,7 @@ constexpr int64_t kEarlierUs = 1'800'000'000;
 
 struct KeeperOptions {
   std::string job_dir, folder;
+  std::string place;  // the node's folder for mounts, as it is on the job's first node; "": this is the first
   int attempt = 0, slot = 0;
 };
 
@@ -42,11 +44,14 @@ Result<KeeperOptions> ParseOptions(const std::vector<std::string>& words) {
     const auto number = ParseInt(words[i + 1]);
     if (words[i] == "--job") options.job_dir = words[i + 1];
     if (words[i] == "--folder") options.folder = words[i + 1];
+    if (words[i] == "--place") options.place = words[i + 1];
     if (words[i] == "--attempt" && number) options.attempt = static_cast<int>(*number);
     if (words[i] == "--slot" && number) options.slot = static_cast<int>(*number);
   }
   if (!options.job_dir.starts_with('/') || !options.folder.starts_with('/') || options.attempt < 1)
     return Fail(ErrorCode::kUsage, "agent mounts needs --job, --attempt, --slot and --folder");
+  if (!options.place.empty() && !options.place.starts_with('/'))
+    return Fail(ErrorCode::kUsage, StrCat("agent mounts: '", options.place, "' is no absolute path"));
   return options;
 }
 
@@ -64,7 +69,7 @@ NodeTools ToolsHere(const Variables& variables) {
 // One mount that is there.
 struct Held {
   MountSpec mount;
-  std::string target;  // where its link leads
+  std::string target;  // where its link leads; the same on all nodes
   std::optional<FuseMount> fuse;
   std::optional<CopyMount> copy;
 };
@@ -90,13 +95,15 @@ class Keeper {
       if (!voice_.ended()) Tend();
     }
     Release();
-    voice_.Say("released");
+    voice_.Say("released", variables_.Get("SLURMD_NODENAME"));
     return 0;
   }
 
  private:
   Result<void> Prepare() {
     OC_TRY(node_folder, OwnFolder());
+    place_ = options_.place.empty() ? node_folder : options_.place;
+    voice_.Say("place", place_);
     kept_ = node_folder + "/kept";
     AwaitEarlierAttempts(node_folder);
     const MountsSwept swept = SweepMounts(
@@ -104,23 +111,57 @@ class Keeper {
     if (swept.saved > 0) voice_.Say("note", "outputs of an attempt that was killed were saved first");
     OC_TRY(book, BookOfMounts(spec_.mounts, variables_));
     book_ = std::move(book);
-    OC_TRY(slot, SlotFolder::Make(node_folder, StrCat(spec_.id, ".", options_.attempt, ".", options_.slot)));
+    const std::string own = StrCat(node_folder, "/", SlotName());
+    if (!options_.place.empty() && PosixFiles().Exists(own)) return UseFirstNodes(own);
+    OC_TRY(slot, SlotFolder::Make(node_folder, SlotName()));
     slot_.emplace(std::move(slot));
     OC_TRY_VOID(
         PosixFiles().WriteAtomic(slot_->Record(), MountsRecordText({OwnHostName(), spec_.mounts}), false));
     for (const MountSpec& mount : spec_.mounts) {
       if (voice_.ended()) return Fail(ErrorCode::kConflict, "stopped while stores were mounted");
-      if (auto made = PrepareOne(mount); !made) {
-        made.error().message =
-            StrCat("mount '", mount.name, "' on node '", OwnHostName(), "': ", made.error().message);
-        return made;
-      }
+      if (auto made = PrepareOne(mount); !made) return Fail(Named(mount, std::move(made).error()));
     }
     return {};
   }
 
+  Error Named(const MountSpec& mount, Error error) const {
+    error.message = StrCat("mount '", mount.name, "' on node '", OwnHostName(), "': ", error.message);
+    return error;
+  }
+
+  std::string SlotName() const { return StrCat(spec_.id, ".", options_.attempt, ".", options_.slot); }
+  std::string LinkTo(const MountSpec& mount) const {
+    return IsLinkedFolder(mount) ? mount.store : StrCat(place_, "/", SlotName(), "/", mount.name);
+  }
+
+  // What the keeper of the first node has made is seen here: its copies are ours, too; its mounts only where
+  // both nodes are parts of one machine.
+  Result<void> UseFirstNodes(const std::string& slot) {
+    for (const MountSpec& mount : spec_.mounts) {
+      auto used = UseFirstNodes(mount, slot);
+      if (!used) return Fail(Named(mount, std::move(used).error()));
+    }
+    return {};
+  }
+
+  Result<void> UseFirstNodes(const MountSpec& mount, const std::string& slot) const {
+    if (IsLinkedFolder(mount)) {
+      OC_TRY_VOID(CheckFolder(mount));
+    } else if (!IsCopy(mount.mode)) {
+      OC_TRY(points, MountsBelow(slot));
+      if (std::find(points.begin(), points.end(), StrCat(slot, "/", mount.name)) == points.end())
+        return Fail(ErrorCode::kUsage,
+                    StrCat("'", place_,
+                           "' is one folder for several nodes, and what one mounts there the others "
+                           "do not see"),
+                    "set 'mounts_at' of the cluster to a folder of each node's own disk, or use mode copy");
+    }
+    return PlaceLink(options_.folder, mount.at, LinkTo(mount));
+  }
+
   Result<std::string> OwnFolder() const {
-    const auto written = NodeFolderPath(spec_.mounts_at, variables_);
+    const Result<std::string> written = options_.place.empty() ? NodeFolderPath(spec_.mounts_at, variables_)
+                                                               : Result<std::string>(options_.place);
     auto folder = written ? OpenNodeFolder(*written) : written;
     if (folder) return folder;
     Error error = std::move(folder).error();
@@ -143,11 +184,10 @@ class Keeper {
     held_.push_back(std::make_unique<Held>());
     Held& held = *held_.back();
     held.mount = mount;
+    held.target = LinkTo(mount);
     if (IsLinkedFolder(mount)) {
-      held.target = mount.store;
       OC_TRY_VOID(CheckFolder(mount));
     } else {
-      held.target = slot_->PlacesOf(mount.name).point;
       OC_TRY(place, PlaceOfMount(mount));
       OC_TRY_VOID(CheckStore(mount, place));
       OC_TRY_VOID(IsCopy(mount.mode) ? MakeCopy(place, &held) : MakeFuse(place, &held));
@@ -179,7 +219,8 @@ class Keeper {
 
   Result<void> MakeCopy(const StorePlace& place, Held* held) {
     const MountSpec& mount = held->mount;
-    CopyMount copy({mount, place, held->target, slot_->HadFile(mount.name), kept_}, &book_);
+    CopyMount copy({mount, place, slot_->PlacesOf(mount.name).point, slot_->HadFile(mount.name), kept_},
+                   &book_);
     OC_TRY_VOID(copy.Download(Hooks()));
     held->copy.emplace(std::move(copy));
     return {};
@@ -247,7 +288,7 @@ class Keeper {
         voice_.Say("unsaved", StrCat("mount '", held.mount.name, "' on node '", OwnHostName(),
                                      "': ", released.error().message, "; see '", slot_->path(), "'"));
     }
-    (void)slot_->Remove();
+    if (slot_) (void)slot_->Remove();
   }
 
   // The ranks have not begun.
@@ -266,8 +307,8 @@ class Keeper {
   const Variables variables_;
   KeeperVoice& voice_;
   StoreBook book_;
-  std::string kept_;
-  std::optional<SlotFolder> slot_;
+  std::string place_, kept_;
+  std::optional<SlotFolder> slot_;  // none where the first node's is seen
   std::vector<std::unique_ptr<Held>> held_;
 };
 
@@ -287,8 +328,9 @@ Result<int> RunMountsKeeper(const std::vector<std::string>& words) {
   OC_TRY(spec, SpecFromJson(text));
   OC_TRY_VOID(CheckMounts(spec.mounts));
   static KeeperVoice voice;  // its thread may outlive us
-  voice.Listen();
-  return Keeper(std::move(options), std::move(spec), Variables::OfThisProcess(), &voice).Run();
+  Variables variables = Variables::OfThisProcess();
+  voice.Listen(std::string(options.place.empty() ? "" : variables.Get("SLURMD_NODENAME")));
+  return Keeper(std::move(options), std::move(spec), std::move(variables), &voice).Run();
 }
 
 }  // namespace overcap

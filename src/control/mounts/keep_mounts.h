@@ -9,8 +9,8 @@
 
 namespace overcap {
 
-// `overcap agent mounts --job DIR --attempt N --slot S --folder CODE`, or `--probe FOLDER`; `words` with
-// the verb. Speaks on standard output, ends when its standard input does.
+// `overcap agent mounts --job DIR --attempt N --slot S --folder CODE [--place FOLDER]`, or `--probe FOLDER`;
+// `words` with the verb. Speaks on standard output, ends when its standard input does.
 Result<int> RunMountsKeeper(const std::vector<std::string>& words);
 
 }  // namespace overcap

@@ -13,13 +13,21 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kQuietUs = 5'000'000;
+constexpr std::chrono::seconds kBeatTime{5};
+constexpr size_t kMostText =
+    900;  // srun carries 1,024 bytes in one piece, and lines of nodes must stay whole
 
 }  // namespace
 
 void KeeperVoice::Say(std::string_view word, std::string_view text) {
-  const std::string line = StrCat(word, text.empty() ? "" : " ", ToUtf8(text), "\n");
   const std::lock_guard lock(mutex_);
   said_us_ = PosixClock().MonotonicUs();
+  Write(word, text);
+}
+
+void KeeperVoice::Write(std::string_view word, std::string_view text) {
+  const std::string said = ToUtf8(text.size() > kMostText ? StrCat(text.substr(0, kMostText), " ...") : text);
+  const std::string line = StrCat(word, said.empty() ? "" : " ", said, "\n");
   (void)WriteAll(STDOUT_FILENO, line);  // an agent that is gone hears nothing
 }
 
@@ -31,16 +39,22 @@ void KeeperVoice::Alive() {
   Say("alive");
 }
 
-void KeeperVoice::Listen() {
-  std::thread([this] {
+void KeeperVoice::Listen(const std::string& node) {
+  std::thread([this, node] {
     char buffer[256];
     for (;;) {
       const ssize_t size = read(STDIN_FILENO, buffer, sizeof buffer);
       if (size == 0 || (size < 0 && errno != EINTR)) break;
     }
-    const std::lock_guard lock(end_mutex_);
-    ended_ = true;
-    end_.notify_all();
+    {
+      const std::lock_guard lock(end_mutex_);
+      ended_ = true;
+      end_.notify_all();
+    }
+    for (; !node.empty(); std::this_thread::sleep_for(kBeatTime)) {
+      const std::lock_guard lock(mutex_);
+      Write("beat", node);
+    }
   }).detach();
 }
 

@@ -18,12 +18,15 @@ class KeeperVoice {
   void Alive();
 
   // From now on the end of standard input is waited for, beside. The object must live as long as the process.
-  void Listen();
+  // With a node's name it gives signs of life after that end.
+  void Listen(const std::string& node);
   const std::atomic<bool>& ended() const { return ended_; }
   // Until it ends, at most so long.
   void Wait(std::chrono::milliseconds time);
 
  private:
+  void Write(std::string_view word, std::string_view text);  // with the mutex held
+
   std::mutex mutex_;  // guards said_us_, and what is written
   int64_t said_us_ = 0;
   std::atomic<bool> ended_{false};
