@@ -15,6 +15,11 @@ bool IsWebPage(const HttpResponse& head, std::string_view id_header) {
          head.Find(id_header).empty();
 }
 
+Error NotAnEndpoint(Error error, std::string_view what) {
+  error.message = StrCat("the endpoint of ", what, ": ", error.message);
+  return error;
+}
+
 Result<std::unique_ptr<ServiceLink>> ServiceLink::Open(const HttpOrigin& origin, const std::string& ca_file,
                                                        const Clock& clock, const ServiceTuning& tuning) {
   HttpClientOptions options;

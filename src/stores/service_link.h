@@ -31,6 +31,9 @@ struct ServiceRefusal {
 // front page of a web server. `id_header`: what the service puts into each of its answers.
 bool IsWebPage(const HttpResponse& head, std::string_view id_header);
 
+// The error of a URL that was to be the endpoint of `what`, naming that.
+Error NotAnEndpoint(Error error, std::string_view what);
+
 // The way to a service that wants each request signed with the time: sends requests, sends again what may go
 // well later, and keeps how far the service's clock is from ours. Any number of threads.
 class ServiceLink {

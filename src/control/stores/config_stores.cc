@@ -27,6 +27,10 @@ constexpr TextField kTexts[] = {
     {"ca_file", &StoreEntry::ca_file, true, true},
 };
 
+bool IsAbsolute(std::string_view path) {
+  return path.starts_with('/') || path.starts_with('~') || path.starts_with('$');
+}
+
 bool IsLine(std::string_view text) {
   return !text.empty() && std::none_of(text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; });
 }
@@ -85,9 +89,15 @@ Result<void> CheckStoreEntry(const StoreEntry& entry) {
   }
   if (entry.path_style && !s3)
     return Fail(ErrorCode::kUsage, StrCat("'path_style' means nothing to ", Quoted(location.Text(), 200)));
-  if (location.kind == StoreKind::kFolder && !location.path.starts_with('/') &&
-      !location.path.starts_with('~') && !location.path.starts_with('$'))
+  if (location.kind == StoreKind::kFolder && !IsAbsolute(location.path))
     return Fail(ErrorCode::kUsage, StrCat(Quoted(entry.at, 200), " must be an absolute path"));
+  for (const auto& [name, path] :
+       {std::pair{"credentials", &entry.credentials}, {"ca_file", &entry.ca_file}}) {
+    if (!path->empty() && !IsAbsolute(*path))
+      return Fail(ErrorCode::kUsage,
+                  StrCat("'", name, "' is ", Quoted(*path, 200), ", which is not absolute"),
+                  "begin it with / or ~/");
+  }
   return {};
 }
 

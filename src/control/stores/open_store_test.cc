@@ -101,7 +101,9 @@ TEST(ConfigStores, WrongOnesAreNamedWithTheirLine) {
         "stores: {a: {at: gs://x}}\n", "stores: {a: relative/path}\n", "stores: {a: {at: /x, region: y}}\n",
         "stores: {a: {at: s3://bucket, acount: y}}\n", "stores: {a: {at: s3://bucket, path_style: maybe}}\n",
         "stores: {a: {at: s3://bucket, at: s3://bucket}}\n", "stores: {a: /x, a: /y}\n",
-        "stores: {a: {at: ssh://host/x, profile: y}}\n", "stores: {a: s3://K:SECRETWORD@bucket}\n"}) {
+        "stores: {a: {at: ssh://host/x, profile: y}}\n", "stores: {a: s3://K:SECRETWORD@bucket}\n",
+        "stores: {a: {at: s3://bucket, credentials: keys.yaml}}\n",
+        "stores: {a: {at: s3://bucket, ca_file: ../ca}}\n"}) {
     Config config;
     const auto applied = ApplyConfigText(text, "overcap.yaml", &config);
     ASSERT_FALSE(applied) << text;

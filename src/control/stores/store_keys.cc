@@ -55,17 +55,20 @@ Result<Profile> ReadProfile(const std::string& name, const Variables& variables)
   return profile;
 }
 
-Result<void> TakeProfile(const std::string& name, const Profile& profile, StoreAccess::S3* access) {
+Result<void> TakeProfile(const std::string& name, const Profile& profile, bool of_entry,
+                         StoreAccess::S3* access) {
   access->access_key = ValueOf(profile.values, "aws_access_key_id");
   access->secret = ValueOf(profile.values, "aws_secret_access_key");
   access->session_token = ValueOf(profile.values, "aws_session_token");
   if (!access->access_key.empty() && !access->secret.empty()) return {};
   for (const char* way : kUnknownWays) {
     if (profile.values.contains(way))
-      return Fail(ErrorCode::kUsage,
-                  StrCat("profile ", Quoted(name), " gets its keys by '", way, "', which is not known here"),
-                  StrCat("aws configure export-credentials --profile ", ShellQuote(name),
-                         " --format env prints keys for the environment"));
+      return Fail(
+          ErrorCode::kUsage,
+          StrCat("profile ", Quoted(name), " gets its keys by '", way, "', which is not known here"),
+          StrCat("aws configure export-credentials --profile ", ShellQuote(name),
+                 " --format env prints keys for the environment",
+                 of_entry ? ", which are used where the store has no 'profile:' in overcap.yaml" : ""));
   }
   return {};
 }
@@ -83,12 +86,31 @@ Result<void> TakeStorageFile(const std::string& path, StoreAccess::S3* access) {
   return {};
 }
 
+Error NoProfile(const std::string& name) {
+  return {ErrorCode::kNotFound,
+          StrCat("there is no profile ", Quoted(name), " in ~/.aws/credentials or ~/.aws/config"),
+          StrCat("aws configure --profile ", ShellQuote(name))};
+}
+
 std::string OfProfile(const std::string& name) {
   return StrCat("profile ", Quoted(name), " of ~/.aws");
 }
 
 bool HasKeys(const StoreAccess::S3& access) {
   return !access.access_key.empty() && !access.secret.empty();
+}
+
+// Whether a profile is only asked for a region or an endpoint: then files that cannot be used are as good as
+// none.
+bool HasKeysElsewhere(const StoreEntry& entry, const Variables& variables) {
+  if (!entry.credentials.empty()) return true;
+  return entry.profile.empty() && !variables.Get("AWS_ACCESS_KEY_ID").empty() &&
+         !variables.Get("AWS_SECRET_ACCESS_KEY").empty();
+}
+
+Result<std::string> CaFileOf(const StoreEntry& entry, const Variables& variables) {
+  if (entry.ca_file.empty()) return std::string();
+  return ExpandFolder(entry.ca_file, variables);
 }
 
 Result<void> FindS3Keys(const StoreEntry& entry, const Variables& variables, const InstanceKeys& instance,
@@ -99,13 +121,9 @@ Result<void> FindS3Keys(const StoreEntry& entry, const Variables& variables, con
     return TakeStorageFile(path, access);
   }
   if (!entry.profile.empty()) {
-    if (!profile.found)
-      return Fail(
-          ErrorCode::kNotFound,
-          StrCat("there is no profile ", Quoted(entry.profile), " in ~/.aws/credentials or ~/.aws/config"),
-          StrCat("aws configure --profile ", ShellQuote(entry.profile)));
+    if (!profile.found) return Fail(NoProfile(profile_name));
     access->keys_from = OfProfile(profile_name);
-    return TakeProfile(profile_name, profile, access);
+    return TakeProfile(profile_name, profile, true, access);
   }
   access->access_key = variables.Get("AWS_ACCESS_KEY_ID");
   access->secret = variables.Get("AWS_SECRET_ACCESS_KEY");
@@ -113,7 +131,8 @@ Result<void> FindS3Keys(const StoreEntry& entry, const Variables& variables, con
   access->keys_from = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
   if (HasKeys(*access)) return {};
   access->keys_from = OfProfile(profile_name);
-  OC_TRY_VOID(TakeProfile(profile_name, profile, access));
+  if (!profile.found && !variables.Get("AWS_PROFILE").empty()) return Fail(NoProfile(profile_name));
+  OC_TRY_VOID(TakeProfile(profile_name, profile, false, access));
   if (HasKeys(*access) || !instance || variables.Get("AWS_EC2_METADATA_DISABLED") == "true") return {};
   const Result<StoreAccess::S3> role = instance();
   if (!role && role.error().code != ErrorCode::kNotFound) return Fail(role.error());
@@ -133,6 +152,28 @@ std::map<std::string, std::string> ConnectionParts(std::string_view text) {
     if (equals != std::string::npos) parts[part.substr(0, equals)] = part.substr(equals + 1);
   }
   return parts;
+}
+
+// Of clouds of their own (China, governments) only the end of the host's name is told.
+std::string EndpointOf(const std::map<std::string, std::string>& connection, const std::string& account) {
+  const std::string suffix = ValueOf(connection, "EndpointSuffix");
+  const bool own = suffix.empty() || suffix == "core.windows.net";
+  if (connection.contains("BlobEndpoint") || own) return ValueOf(connection, "BlobEndpoint");
+  const std::string protocol = First({ValueOf(connection, "DefaultEndpointsProtocol"), "https"});
+  return StrCat(protocol, "://", account, ".blob.", suffix);
+}
+
+// What of the environment was not used, when nothing else was found: ": ..." or "".
+std::string WhyNotUsed(const std::map<std::string, std::string>& connection, const std::string& wanted,
+                       const Variables& variables) {
+  const std::string of = ValueOf(connection, "AccountName");
+  const std::string_view account = variables.Get("AZURE_STORAGE_ACCOUNT");
+  if (!of.empty() && of != wanted)
+    return StrCat(": AZURE_STORAGE_CONNECTION_STRING is of account ", Quoted(of));
+  if (!variables.Get("AZURE_STORAGE_CONNECTION_STRING").empty())
+    return ": AZURE_STORAGE_CONNECTION_STRING has neither AccountKey nor SharedAccessSignature";
+  if (!account.empty() && account != wanted) return StrCat(": AZURE_STORAGE_ACCOUNT is ", Quoted(account));
+  return "";
 }
 
 Result<void> TakeAzureFile(const std::string& path, const StoreLocation& location,
@@ -160,7 +201,10 @@ Result<StoreAccess::S3> FindS3Access(const StoreEntry* entry, const Variables& v
   const StoreEntry none;
   const StoreEntry& wish = entry != nullptr ? *entry : none;
   const std::string profile_name = First({wish.profile, variables.Get("AWS_PROFILE"), "default"});
-  OC_TRY(profile, ReadProfile(profile_name, variables));
+  Result<Profile> read = ReadProfile(profile_name, variables);
+  if (!read && !HasKeysElsewhere(wish, variables)) return Fail(read.error());
+  const Profile profile = read ? std::move(*read) : Profile();
+  OC_TRY(ca_file, CaFileOf(wish, variables));
   StoreAccess::S3 access;
   access.region.clear();
   OC_TRY_VOID(FindS3Keys(wish, variables, instance, profile_name, profile, &access));
@@ -175,7 +219,7 @@ Result<StoreAccess::S3> FindS3Access(const StoreEntry* entry, const Variables& v
   access.endpoint = First({wish.endpoint, access.endpoint, variables.Get("AWS_ENDPOINT_URL_S3"),
                            variables.Get("AWS_ENDPOINT_URL"), ValueOf(profile.values, "endpoint_url")});
   access.path_style = wish.path_style.value_or(!access.endpoint.empty());
-  access.ca_file = First({wish.ca_file, variables.Get("AWS_CA_BUNDLE")});
+  access.ca_file = First({ca_file, variables.Get("AWS_CA_BUNDLE")});
   return access;
 }
 
@@ -185,7 +229,8 @@ Result<StoreAccess::Azure> FindAzureAccess(const StoreLocation& location, const 
   const StoreEntry& wish = entry != nullptr ? *entry : none;
   StoreAccess::Azure access;
   access.endpoint = wish.endpoint;
-  access.ca_file = wish.ca_file;
+  OC_TRY(ca_file, CaFileOf(wish, variables));
+  access.ca_file = ca_file;
   if (!wish.credentials.empty()) {
     OC_TRY(path, ExpandFolder(wish.credentials, variables));
     access.keys_from = path;
@@ -198,7 +243,7 @@ Result<StoreAccess::Azure> FindAzureAccess(const StoreLocation& location, const 
     access.keys_from = "AZURE_STORAGE_CONNECTION_STRING";
     access.key = ValueOf(connection, "AccountKey");
     access.sas = access.key.empty() ? ValueOf(connection, "SharedAccessSignature") : "";
-    if (access.endpoint.empty()) access.endpoint = ValueOf(connection, "BlobEndpoint");
+    if (access.endpoint.empty()) access.endpoint = EndpointOf(connection, location.account);
   }
   const std::string_view account = variables.Get("AZURE_STORAGE_ACCOUNT");
   if (access.key.empty() && access.sas.empty() && (account.empty() || account == location.account)) {
@@ -209,7 +254,8 @@ Result<StoreAccess::Azure> FindAzureAccess(const StoreLocation& location, const 
   if (access.endpoint.empty()) access.endpoint = variables.Get("AZURE_STORAGE_BLOB_ENDPOINT");
   if (access.key.empty() && access.sas.empty())
     return Fail(ErrorCode::kDenied,
-                StrCat("no key of the storage account ", Quoted(location.account), " is to be found"),
+                StrCat("no key of the storage account ", Quoted(location.account), " is to be found",
+                       WhyNotUsed(connection, location.account, variables)),
                 "set AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or 'credentials: FILE' of the store in "
                 "overcap.yaml");
   return access;

@@ -184,5 +184,65 @@ TEST(ParseAwsFile, TakesWhatIsThereAndNothingElse) {
   EXPECT_EQ(sections.at("b").at("x"), "4");
 }
 
+TEST_F(StoreKeysTest, FilesThatAreNotNeededAreNotComplainedAbout) {
+  File("credentials", "[default]\naws_access_key_id=D\naws_secret_access_key=SECRETWORD\n", 0644);
+  EXPECT_EQ(S3().error().code, ErrorCode::kDenied);
+  EXPECT_EQ(S3(nullptr, {"AWS_ACCESS_KEY_ID=ENV", "AWS_SECRET_ACCESS_KEY=x"})->access_key, "ENV");
+  StoreEntry entry;
+  entry.credentials = File("s3.yaml", "access_key: FILE\nsecret_key: SECRETWORD\n");
+  EXPECT_EQ(S3(&entry)->access_key, "FILE");
+  entry = {};
+  entry.profile = "default";
+  EXPECT_EQ(S3(&entry, {"AWS_ACCESS_KEY_ID=ENV", "AWS_SECRET_ACCESS_KEY=x"}).error().code,
+            ErrorCode::kDenied);
+}
+
+TEST_F(StoreKeysTest, AProfileThatIsNotThereIsNamed) {
+  File("credentials", "[default]\naws_access_key_id=D\naws_secret_access_key=SECRETWORD\n");
+  const auto none = S3(nullptr, {"AWS_PROFILE=labb"});
+  EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(none.error().message.find("there is no profile 'labb'"), std::string::npos);
+}
+
+TEST_F(StoreKeysTest, WaysToKeysThatAreNotKnownAreNamedWithWhatToDoInstead) {
+  File("config", "[profile lab]\nsso_session = lab\n");
+  const auto by_variable = S3(nullptr, {"AWS_PROFILE=lab"});
+  EXPECT_NE(by_variable.error().message.find("'sso_session'"), std::string::npos);
+  EXPECT_EQ(by_variable.error().hint.find("profile:"), std::string::npos);
+  StoreEntry entry;
+  entry.profile = "lab";
+  EXPECT_NE(S3(&entry).error().hint.find("where the store has no 'profile:'"), std::string::npos);
+}
+
+TEST_F(StoreKeysTest, VariablesOfAnotherAccountAreNamed) {
+  const auto why = [&](const std::string& variable) { return Azure(nullptr, {variable}).error().message; };
+  EXPECT_NE(why("AZURE_STORAGE_CONNECTION_STRING=AccountName=other1;AccountKey=SECRETWORD").find("'other1'"),
+            std::string::npos);
+  for (const char* text : {"garbage", "UseDevelopmentStorage=true", "AccountName=account1"})
+    EXPECT_NE(why(StrCat("AZURE_STORAGE_CONNECTION_STRING=", text)).find("neither AccountKey nor"),
+              std::string::npos);
+  EXPECT_NE(why("AZURE_STORAGE_ACCOUNT=other2").find("AZURE_STORAGE_ACCOUNT is 'other2'"), std::string::npos);
+}
+
+TEST_F(StoreKeysTest, AConnectionStringSaysWhichCloud) {
+  const auto endpoint = [&](const std::string& rest) {
+    return Azure(nullptr,
+                 {StrCat("AZURE_STORAGE_CONNECTION_STRING=AccountName=account1;AccountKey=eA==;", rest)})
+        ->endpoint;
+  };
+  EXPECT_EQ(endpoint("EndpointSuffix=core.windows.net"), "");
+  EXPECT_EQ(endpoint("DefaultEndpointsProtocol=https;EndpointSuffix=core.chinacloudapi.cn"),
+            "https://account1.blob.core.chinacloudapi.cn");
+  EXPECT_EQ(endpoint("EndpointSuffix=x;BlobEndpoint=http://127.0.0.1:1/account1"),
+            "http://127.0.0.1:1/account1");
+}
+
+TEST_F(StoreKeysTest, CertificatesMayStandBelowTheHomeFolder) {
+  StoreEntry entry;
+  entry.ca_file = "~/ca.pem";
+  EXPECT_EQ(S3(&entry, {"AWS_ACCESS_KEY_ID=ENV", "AWS_SECRET_ACCESS_KEY=x"})->ca_file, home_ / "ca.pem");
+  EXPECT_EQ(Azure(&entry, {"AZURE_STORAGE_KEY=eA=="})->ca_file, home_ / "ca.pem");
+}
+
 }  // namespace
 }  // namespace overcap

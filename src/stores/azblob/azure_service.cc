@@ -21,8 +21,12 @@ bool IsSas(std::string_view sas) {
 
 Result<std::unique_ptr<AzureService>> AzureService::Open(const AzureAccess& access, const Clock& clock,
                                                          const AzureTuning& tuning) {
-  OC_TRY(url, ParseUrl(access.endpoint.empty() ? StrCat("https://", access.account, ".blob.core.windows.net")
-                                               : access.endpoint));
+  auto parsed =
+      ParseUrl(access.endpoint.empty() ? StrCat("https://", access.account, ".blob.core.windows.net")
+                                       : access.endpoint);
+  if (!parsed)
+    return Fail(NotAnEndpoint(std::move(parsed.error()), StrCat("account '", access.account, "'")));
+  const Url& url = *parsed;
   std::unique_ptr<AzureService> service(new AzureService(access, tuning));
   service->base_path_ = url.path;
   while (service->base_path_.ends_with('/')) service->base_path_.pop_back();

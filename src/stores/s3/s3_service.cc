@@ -26,7 +26,9 @@ bool MustBeInPath(const std::string& bucket, const HttpOrigin& origin) {
 
 Result<std::unique_ptr<S3Service>> S3Service::Open(const S3Access& access, const std::string& bucket,
                                                    const Clock& clock, const S3Tuning& tuning) {
-  OC_TRY(url, ParseUrl(access.endpoint.empty() ? OwnEndpoint(access.region) : access.endpoint));
+  auto parsed = ParseUrl(access.endpoint.empty() ? OwnEndpoint(access.region) : access.endpoint);
+  if (!parsed) return Fail(NotAnEndpoint(std::move(parsed.error()), StrCat("bucket '", bucket, "'")));
+  Url& url = *parsed;
   if (!url.query.empty())
     return Fail(ErrorCode::kUsage, StrCat("the endpoint of bucket '", bucket, "' has a '?' in it"));
   std::unique_ptr<S3Service> service(new S3Service(access, bucket, clock, tuning));
