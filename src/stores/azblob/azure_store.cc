@@ -19,6 +19,27 @@ constexpr int64_t kLargestProven = 4ll * 1024 * 1024;     // Azure's limit of a 
 constexpr size_t kMostMarkers = 1000;
 const PosixClock kClock;
 
+// What the service would take for another name: it drops dots at the end and reads '\\' as '/'.
+bool CanBeBlob(std::string_view whole) {
+  return whole.size() <= kLongestBlobName && IsUtf8(whole) && !whole.ends_with('.') &&
+         whole.find('\\') == std::string_view::npos;
+}
+
+// The rest of its rules: no part ends with '.', and what XML cannot hold would spoil listings of all others.
+bool CanBeNewBlob(std::string_view whole) {
+  const bool control =
+      std::any_of(whole.begin(), whole.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  const bool no_character = whole.find("\xef\xbf\xbe") != std::string_view::npos ||
+                            whole.find("\xef\xbf\xbf") != std::string_view::npos;
+  return !control && !no_character && whole.find("./") == std::string_view::npos;
+}
+
+tl::unexpected<Error> NoBlob(std::string_view key) {
+  return Fail(ErrorCode::kUsage, StrCat(Quoted(key), " cannot be the name of a blob"),
+              "with the store's prefix a name has 1024 bytes at most, in UTF-8, without '\\' and control "
+              "characters, and no part of it ends with '.'");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<AzureStore>> AzureStore::Open(const AzureAccess& access, const std::string& prefix,
@@ -30,13 +51,18 @@ Result<std::unique_ptr<AzureStore>> AzureStore::Open(const AzureAccess& access, 
 Result<std::string> AzureStore::WholeKey(const std::string& key) const {
   OC_TRY_VOID(ValidKey(key, options_.keys));
   std::string whole = StrCat(container_.prefix(), key);
-  if (whole.size() <= kLongestBlobName && IsUtf8(whole) && !whole.ends_with('.')) return whole;
-  return Fail(ErrorCode::kUsage, StrCat(Quoted(key), " cannot be the name of a blob"),
-              "with the store's prefix a name has 1024 bytes at most, in UTF-8, and does not end with '.'");
+  if (CanBeBlob(whole)) return whole;
+  return NoBlob(key);
+}
+
+Result<std::string> AzureStore::NewKey(const std::string& key) const {
+  OC_TRY(whole, WholeKey(key));
+  if (CanBeNewBlob(whole)) return whole;
+  return NoBlob(key);
 }
 
 Result<void> AzureStore::Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) {
-  OC_TRY(whole, WholeKey(key));
+  OC_TRY(whole, NewKey(key));
   const int64_t size = SizeOfPieces(pieces);
   return size > kLargestPut ? PutInParts(whole, pieces, size, mode) : PutWhole(whole, pieces, mode);
 }
@@ -222,7 +248,7 @@ Result<std::unique_ptr<StoreUpload>> AzureStore::StartUpload(const std::string& 
 Result<std::unique_ptr<StoreUpload>> AzureStore::ResumeUpload(const std::string& key, int64_t size,
                                                               PutMode mode, const std::string& identity,
                                                               int64_t part_size) {
-  OC_TRY(whole, WholeKey(key));
+  OC_TRY(whole, NewKey(key));
   const int64_t usual = part_size > 0 ? part_size : options_.part_size;
   if (size <= usual) return Store::StartUpload(key, size, mode);
   const int64_t part = AzurePartSize(size, usual);

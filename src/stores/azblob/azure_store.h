@@ -58,6 +58,7 @@ class AzureStore : public Store {
       : options_(options), container_(std::move(service), prefix) {}
 
   Result<std::string> WholeKey(const std::string& key) const;
+  Result<std::string> NewKey(const std::string& key) const;  // of a blob that is written
   Result<void> PutWhole(const std::string& whole, std::span<const std::string_view> pieces, PutMode mode);
   Result<void> PutInParts(const std::string& whole, std::span<const std::string_view> pieces, int64_t size,
                           PutMode mode);
