@@ -4,10 +4,17 @@
 #include <algorithm>
 
 namespace overcap {
+namespace {
+
+// Very large files have large parts (S3 takes 10,000 of them): of these some are on their way at once, too.
+constexpr int64_t kAtOnce = 4, kMostForLarge = 192 << 20;
+
+}  // namespace
 
 BufferPool::Lease::Lease(BufferPool* pool, int64_t bytes) : pool_(pool), bytes_(bytes) {
   std::unique_lock lock(pool_->mutex_);
-  pool_->freed_.wait(lock, [&] { return pool_->used_ == 0 || pool_->used_ + bytes_ <= pool_->budget_; });
+  const int64_t most = std::max(pool_->budget_, std::min(kAtOnce * bytes_, kMostForLarge));
+  pool_->freed_.wait(lock, [&] { return pool_->used_ == 0 || pool_->used_ + bytes_ <= most; });
   pool_->used_ += bytes_;
   // The smallest that is large enough, else the largest: that is the least that has to be touched anew.
   std::vector<std::string>& kept = pool_->kept_;

@@ -14,8 +14,8 @@ class BufferPool {
  public:
   explicit BufferPool(int64_t budget) : budget_(budget) {}
 
-  // Memory for `bytes`, back at its end; waits until so much is free. More than the whole budget is given to
-  // one at a time.
+  // Memory for `bytes`, back at its end; waits until so much is free. Beyond the budget four large ones
+  // are given at once as long as they are not more than 192 MiB, and always one.
   class Lease {
    public:
     Lease(BufferPool* pool, int64_t bytes);
