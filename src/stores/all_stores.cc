@@ -90,7 +90,10 @@ Result<std::unique_ptr<AzureStore>> OpenAzure(const StoreLocation& location, con
 }  // namespace
 
 Result<std::unique_ptr<Store>> OpenStore(const StoreLocation& location, const StoreAccess& access,
-                                         const OpenStoreOptions& options) {
+                                         const OpenStoreOptions& wanted) {
+  const bool service = location.kind == StoreKind::kS3 || location.kind == StoreKind::kAzure;
+  OpenStoreOptions options = wanted;
+  if (options.keys == KeyRule::kService && !service) options.keys = KeyRule::kAny;
   switch (location.kind) {
     case StoreKind::kFolder:
       return OpenFolder(location, options);

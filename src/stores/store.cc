@@ -36,6 +36,7 @@ bool IsKeyPart(std::string_view part, KeyRule rule) {
 }
 
 bool IsKey(std::string_view key, KeyRule rule) {
+  if (rule == KeyRule::kService) return key.size() <= kLongestAnyKey && !key.starts_with(kTemporaryBegin);
   if (key.size() > (rule == KeyRule::kAny ? kLongestAnyKey : kLongestKey)) return false;
   for (size_t slash = key.find('/'); slash != std::string_view::npos; slash = key.find('/')) {
     if (!IsKeyPart(key.substr(0, slash), rule)) return false;
@@ -52,7 +53,8 @@ Result<void> ValidKey(std::string_view key, KeyRule rule) {
 
 Result<void> ValidListing(std::string_view prefix, std::string_view next, KeyRule rule) {
   const bool open = prefix.empty() || prefix.back() == '/';
-  const bool begins = prefix.empty() || IsKey(open ? prefix.substr(0, prefix.size() - 1) : prefix, rule);
+  const bool begins = prefix.empty() || rule == KeyRule::kService ||
+                      IsKey(open ? prefix.substr(0, prefix.size() - 1) : prefix, rule);
   if (!begins)
     return Fail(ErrorCode::kUsage, StrCat("no stored object has a name that begins with ", Quoted(prefix)));
   if (!next.empty() && !IsKey(next, rule))

@@ -41,10 +41,13 @@ struct StorePage {
   int64_t left_out = 0;                   // objects in between whose names are no keys by the store's rule
 };
 
-// Which names objects may have; a store is opened with one of the two. docs/formats/stores.md has both.
+// Which names objects may have; a store is opened with one of them. docs/formats/stores.md has all.
 enum class KeyRule {
   kPlain,  // repositories: parts of `a-z A-Z 0-9 . _ -`, none beginning with '.', 900 bytes in all
   kAny,    // what people put there: every byte but NUL; 4095 bytes in all
+  // Only to list and to remove: every name that a service has, such as "a//b", "folder/" or ""; elsewhere
+  // as kAny.
+  kService,
 };
 
 enum class PutMode {

@@ -90,6 +90,12 @@ class CopiesHold:
         self.assertEqual(self.ok("store", "stat", there + "/model.pt", "--json").json()["bytes"], 7)
         self.ok("store", "cp", "model.pt", there + "/renamed.pt")
         self.ok("store", "cp", there + "/renamed.pt", "back.pt")
+        for other in (there + "/renamed.pt", there + "/"):
+            check = self.done("store", "check", "model.pt", other)
+            self.assertEqual((check["same"], check["same_bytes"], check["different"], check["missing"]), (1, 7, 0, 0))
+        (self.project / "model2.pt").write_bytes(b"WEIGHTS")
+        self.assertEqual(self.done("store", "check", "model2.pt", there + "/renamed.pt", status=6)["different"], 1)
+        self.assertEqual(self.done("store", "check", "model2.pt", there + "/", status=6)["missing"], 1)
         self.assertEqual((self.project / "back.pt").read_bytes(), b"weights")
         (self.project / "into").mkdir()
         self.ok("store", "cp", there + "/renamed.pt", "into")

@@ -4,13 +4,14 @@ should be, disks that are full, bad ways, terminals. Ceph, Azurite, and servers 
 import contextlib
 import http.server
 import signal
+import socket
 import ssl
 import subprocess
 import threading
 import time
 import urllib.parse
 
-from store_rig import MIB, StoreRig, main, make_tree, needs_root, tree
+from store_rig import DEADLINE, MIB, StoreRig, main, make_tree, needs_root, tree
 from rigs.azurite_rig import Azurite
 from rigs.ceph_rig import Ceph
 from rigs.fault_proxy import FATES, FaultProxy
@@ -181,6 +182,48 @@ class Trouble(OnCeph):
         self.assertIn("not-utf8", done.err)
         self.assertEqual(self.ok("store", "ls", "-R", self.here("names")).out, "good\n")
 
+    def test_objects_with_names_that_no_file_can_have(self):
+        """They are shown, counted and removed; copies leave them out and say so."""
+        there = self.here("odd")
+        prefix = there.removeprefix(f"s3://{BUCKET}/")
+        odd = ["//lead", "/a//b", "/folder/", "/./dot", "/x/../y", "/" + "n" * 300, "/"]
+        for name in ["/good", *odd]:
+            self.server.calls.must("PUT", f"/{BUCKET}/{prefix}{name}", body=b"12")
+        names = [name[1:] for name in sorted(["/good", *odd])]
+        self.assertEqual([entry["name"] for entry in self.events("store", "ls", "-R", there)], names)
+        self.assertEqual(self.ok("store", "ls", "-R", there).out.splitlines(), ["/", *names[1:]])
+        sums = self.ok("store", "du", there, "--json").json()
+        self.assertEqual((sums["files"], sums["bytes"], sums["left_out"]), (8, 16, 0))
+        down = self.done("store", "cp", there, "back")
+        self.assertEqual((down["copied"], down["left_out"]), (1, len(odd)))
+        self.assertIn(f"left out: {len(odd)} objects with names that no file can have", self.ok("store", "cp", there, "back").err)
+        (self.project / "other").mkdir()
+        (self.project / "other/x").write_bytes(b"1")
+        self.ok("store", "sync", "other", there, "--delete")
+        self.assertEqual(len(self.server.calls.keys(BUCKET, prefix + "/")), len(odd) + 1)
+        dry = self.ok("store", "rm", "-r", there, "--dry-run")
+        self.assertIn("would remove 8 files; nothing was changed", dry.err)
+        self.assertIn("removed 8 files", self.ok("store", "rm", "-r", there).err)
+        self.assertEqual(self.server.calls.keys(BUCKET, prefix), [])
+
+    def test_ctrl_c_while_the_service_does_not_answer(self):
+        with socket.socket() as deaf:
+            deaf.bind(("127.0.0.1", 0))
+            deaf.listen(50)
+            env = {**self.env, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{deaf.getsockname()[1]}"}
+            (self.project / "from").mkdir()
+            (self.project / "from/x").write_bytes(b"1")
+            for words in (["store", "cp", "from", f"s3://{BUCKET}/deaf"], ["store", "check", "from", f"s3://{BUCKET}/deaf"]):
+                process = self.start(*words, env=env)
+                connection, _ = deaf.accept()  # it has asked, and waits
+                self.addCleanup(connection.close)
+                begin = time.monotonic()
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate(timeout=DEADLINE)
+                self.assertEqual(process.returncode, 130, err)
+                self.assertLess(time.monotonic() - begin, 30)
+                self.assertIn("stopped while the store did not answer; the same command goes on", str(err))
+
     @needs_root
     def test_a_disk_that_is_full_while_downloading_has_nothing_half_written(self):
         small = self.root / "small"
@@ -283,12 +326,18 @@ class OnAzurite(StoreRig):
     def test_names_that_azure_cannot_take_are_told_and_the_others_copied(self):
         source = self.project / "from"
         source.mkdir()
-        for name in ("good", "ends-with."):
+        # It reads '\\' as '/', drops dots at an end, and one control character spoils the listing of all.
+        bad = ["ends-with.", "part./x", "back\\slash", "\x01control", "new\nline", "\x7f", "\ufffe"]
+        for name in ["good", "a.b/..c", *bad]:
+            (source / name).parent.mkdir(exist_ok=True)
             (source / name).write_bytes(b"1")
-        done = self.overcap("store", "cp", "from", self.there + "/names", env=self.server.environment)
-        self.assertNotEqual(done.status, 0)
-        self.assertIn("ends-with.", done.err)
-        self.assertEqual(self.ok("store", "ls", self.there + "/names", env=self.server.environment).out, "good\n")
+        env = self.server.environment
+        events = self.events("store", "cp", "from", self.there + "/names", status=2, env=env)
+        self.assertEqual({event["key"] for event in events if event["event"] == "problem"}, set(bad))
+        self.assertEqual(events[-1]["copied"], 2)
+        self.assertEqual(self.ok("store", "ls", "-R", self.there + "/names", env=env).out, "a.b/..c\ngood\n")
+        self.refused("store", "rm", self.there + "\\x", status=2, says="cannot be the name of a blob", env=env)
+        self.assertEqual(self.ok("store", "stat", self.there + "/x", "--json", env=env).json()["bytes"], 1)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,32 @@ class Folders(CopiesHold, StoreRig):
             self.assertEqual(copy.wait(timeout=DEADLINE), -13)  # SIGPIPE, as of cat
         self.assertEqual(err, "")
 
+    def test_stdin_is_kept_where_tmpdir_says(self):
+        for name in ("t", "a-folder-with-a-longer-name-" + "x" * 60):  # short texts live elsewhere in memory than long ones
+            folder = self.root / name
+            folder.mkdir()
+            with subprocess.Popen(["echo", name], stdout=subprocess.PIPE) as echo:
+                self.ok("store", "cp", "-", "got", stdin=echo.stdout, env={**self.env, "TMPDIR": str(folder)})
+            self.assertEqual((self.project / "got").read_text(), name + "\n")
+            folder.rmdir()
+            with subprocess.Popen(["echo", name], stdout=subprocess.PIPE) as echo:
+                self.refused("store", "cp", "-", "got", stdin=echo.stdout, status=3, says=f"cannot make a file in '{folder}'",
+                             env={**self.env, "TMPDIR": str(folder)})
+
+    def test_what_is_everything_or_home_is_not_removed(self):
+        home = self.root / "home"
+        (home / "sub").mkdir(parents=True)
+        (home / "sub/x").write_bytes(b"1")
+        (self.project / "from").mkdir()
+        (self.project / "from/y").write_bytes(b"1")
+        env = {**self.env, "HOME": str(home)}
+        for words in (["rm", "-r", str(home)], ["rm", "-r", str(self.root)], ["sync", "from", str(home), "--delete"], ["rm", "-r", "~"],
+                      ["rm", "-r", "/", "--dry-run"]):
+            self.refused("store", *words, status=2, says="neither removed nor replaced", env=env)
+        self.ok("store", "sync", "from", str(home), env=env)
+        self.ok("store", "rm", "-r", str(home / "sub"), env=env)
+        self.assertEqual(tree(home), {"y": b"1"})
+
     def test_names_of_the_configuration(self):
         (self.project / "overcap.yaml").write_text(f"stores:\n  data: {self.root}/data\n")
         (self.project / "x").write_bytes(b"1")

@@ -116,6 +116,7 @@ Result<PullOutcome> PullByNodesOf(World& world, const OpenedStore& opened, std::
 }
 
 std::string Percent(int64_t part, int64_t whole) {
+  if (part > whole) return "over 100 %";  // of a few bytes: what is said about them is more
   const int64_t thousandths = whole == 0 ? 0 : part * 1000 / whole;
   return StrCat(thousandths / 10, ".", thousandths % 10, " %");
 }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "control/precious_folder.h"
 #include "control/transfer/overlap.h"
 
 namespace overcap::cli {
@@ -28,6 +29,8 @@ Result<TransferReport> CopyOne(World& world, const OpenedStore& from, const Stor
 Result<TransferReport> CopyAll(World& world, const OpenedStore& from, const StorePlace& to,
                                const TransferOptions& options) {
   OC_TRY_VOID(RefuseOverlap(from.place.location, to.location, options.remove_extra));
+  if (options.remove_extra && to.location.kind == StoreKind::kFolder)
+    OC_TRY_VOID(RefusePreciousFolder(to.location.path, StoreBookOf(world).variables));
   auto target = OpenFolderAt(world, to, !options.dry_run);
   if (target) return TransferAll(*from.store, *target->store, options);
   if (!options.dry_run || target.error().code != ErrorCode::kNotFound) return Fail(target.error());
@@ -51,6 +54,7 @@ Result<int> CopyBetweenStores(World& world, const Args& args, const StoreCopy& c
     return Fail(ErrorCode::kUsage, StrCat(Quoted(copy.from, 300), " is a single object"),
                 "'overcap store cp' copies it");
   const StopSignals signals;
+  const StopGrace grace(signals, StoppedLate(world));
   ProgressMeter meter(world.out(), world.clock());
   OC_TRY(options, TransferOptionsFrom(args, "copy", "copying", &meter, signals));
   options.remove_extra = copy.remove_extra;
@@ -58,9 +62,11 @@ Result<int> CopyBetweenStores(World& world, const Args& args, const StoreCopy& c
   options.checksum = copy.checksum;
   options.all = copy.all;
   options.flush = args.Has("--fsync");
-  if (copy.dry_run) TellSteps(world, &options);
+  StepSums steps;
+  if (copy.dry_run) TellSteps(world, &options, &steps);
   OC_TRY(report, from.key.empty() ? CopyAll(world, from, to, options) : CopyOne(world, from, to, options));
-  return TellTransfer(world, report, signals, meter.ElapsedUs(), copy.dry_run);
+  return TellTransfer(world, report, signals,
+                      {meter.ElapsedUs(), IsInBucket(from.place), false, copy.dry_run ? &steps : nullptr});
 }
 
 }  // namespace overcap::cli

@@ -20,7 +20,8 @@ void PrintJson(Output& out, const FolderSums& sums) {
 }
 
 Result<int> RunStoreDu(World& world, const Args& args) {
-  OC_TRY(opened, OpenSource(world, args.words()[0]));
+  OC_TRY(source, OpenSource(world, args.words()[0]));
+  OC_TRY(opened, WithEveryName(world, std::move(source)));
   FolderSums sums;
   if (opened.key.empty()) {
     OC_TRY(counted, SumUp(*opened.store));
@@ -38,7 +39,7 @@ Result<int> RunStoreDu(World& world, const Args& args) {
     table.AddRow({FormatBytes(sum.bytes), std::to_string(sum.files), name.empty() ? "(files)" : name});
   table.AddRow({FormatBytes(sums.all.bytes), std::to_string(sums.all.files), "in all"});
   world.out().Print(table);
-  TellLeftOut(world, sums.left_out);
+  TellLeftOut(world, sums.left_out, IsInBucket(opened.place));
   return 0;
 }
 

@@ -26,11 +26,12 @@ std::string AsJson(const FolderLine& line) {
 // Line by line, so that a long list needs no memory.
 void Show(Output& out, const FolderLine& line, bool with_size) {
   if (out.json()) return out.Json(AsJson(line));
-  if (!with_size) return out.Line(ToUtf8(line.name));
+  const std::string name = line.name.empty() ? "/" : ToUtf8(line.name);  // an object "folder/" in "folder"
+  if (!with_size) return out.Line(name);
   std::string size = line.folder ? "" : FormatBytes(line.object.size);
   if (size.size() < 10) size.insert(0, 10 - size.size(), ' ');
   const std::string time = line.folder ? std::string(19, ' ') : FormatTimeLocal(line.object.modified_us);
-  out.Line(StrCat(size, "  ", time, "  ", ToUtf8(line.name)));
+  out.Line(StrCat(size, "  ", time, "  ", name));
 }
 
 Result<int> ListStores(World& world) {
@@ -52,7 +53,8 @@ Result<int> ListStores(World& world) {
 
 Result<int> RunStoreLs(World& world, const Args& args) {
   if (args.words().empty()) return ListStores(world);
-  OC_TRY(opened, OpenSource(world, args.words()[0]));
+  OC_TRY(source, OpenSource(world, args.words()[0]));
+  OC_TRY(opened, WithEveryName(world, std::move(source)));
   Output& out = world.out();
   const bool with_size = args.Has("--long");
   if (!opened.key.empty()) {
@@ -65,7 +67,7 @@ Result<int> RunStoreLs(World& world, const Args& args) {
   const auto show = [&](const FolderLine& line) { Show(out, line, with_size); };
   OC_TRY(left_out,
          args.Has("--recursive") ? VisitObjects(*opened.store, show) : VisitLevel(*opened.store, skip, show));
-  TellLeftOut(world, left_out);
+  TellLeftOut(world, left_out, IsInBucket(opened.place));
   return 0;
 }
 

@@ -20,17 +20,19 @@ Result<int> FromStdin(World& world, const Args& args, const StoreCopy& copy) {
   // Before it is read: who made it may have worked for hours.
   OC_TRY(target, OpenObjectAt(world, to, true));
   ProgressMeter meter(world.out(), world.clock());
-  const std::string_view folder = StoreBookOf(world).variables.Get("TMPDIR");
+  const StoreBook book = StoreBookOf(world);
+  const std::string_view folder = book.variables.Get("TMPDIR");
   OC_TRY(input,
          InputStore::ReadAll(STDIN_FILENO, std::string(folder.empty() ? "/tmp" : folder), [&](int64_t bytes) {
            meter.Show({"read", "reading", 0, 0, bytes, 0});
          }));
   const StopSignals signals;
+  const StopGrace grace(signals, StoppedLate(world));
   OC_TRY(options, TransferOptionsFrom(args, "copy", "copying", &meter, signals));
   options.flush = args.Has("--fsync");
   options.all = true;
   OC_TRY(report, TransferOne(*input, std::string(PipeStore::kKey), *target.store, target.key, options));
-  return TellTransfer(world, report, signals, meter.ElapsedUs(), false);
+  return TellTransfer(world, report, signals, {.took_us = meter.ElapsedUs()});
 }
 
 Result<int> ToStdout(World& world, const Args& args, const StoreCopy& copy) {

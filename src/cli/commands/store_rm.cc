@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/store_words.h"
+#include "control/precious_folder.h"
 #include "control/transfer/folder_view.h"
 
 namespace overcap::cli {
@@ -23,15 +24,20 @@ Result<void> RemoveOne(OpenedStore& opened, const TransferOptions& options, Tran
 }
 
 Result<int> RunStoreRm(World& world, const Args& args) {
-  OC_TRY(opened, OpenSource(world, args.words()[0]));
+  OC_TRY(source, OpenSource(world, args.words()[0]));
+  OC_TRY(opened, WithEveryName(world, std::move(source)));
   if (opened.key.empty() && !args.Has("--recursive"))
     return Fail(ErrorCode::kUsage, StrCat(Quoted(args.words()[0], 300), " is a folder"),
                 StrCat("overcap store rm -r ", ShellQuote(args.words()[0])));
+  if (opened.key.empty() && opened.place.location.kind == StoreKind::kFolder)
+    OC_TRY_VOID(RefusePreciousFolder(opened.place.location.path, StoreBookOf(world).variables));
   const StopSignals signals;
+  const StopGrace grace(signals, StoppedLate(world));
   ProgressMeter meter(world.out(), world.clock());
   OC_TRY(options, TransferOptionsFrom(args, "remove", "removing", &meter, signals));
   options.dry_run = args.Has("--dry-run");
-  if (options.dry_run) TellSteps(world, &options);
+  StepSums steps;
+  if (options.dry_run) TellSteps(world, &options, &steps);
   TransferReport report;
   if (opened.key.empty()) {
     OC_TRY(removed, RemoveAll(*opened.store, "", options));
@@ -41,7 +47,9 @@ Result<int> RunStoreRm(World& world, const Args& args) {
   } else {
     OC_TRY_VOID(RemoveOne(opened, options, &report));
   }
-  return TellTransfer(world, report, signals, meter.ElapsedUs(), options.dry_run);
+  return TellTransfer(
+      world, report, signals,
+      {meter.ElapsedUs(), IsInBucket(opened.place), true, options.dry_run ? &steps : nullptr});
 }
 
 }  // namespace

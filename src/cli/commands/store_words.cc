@@ -14,17 +14,13 @@ namespace {
 
 constexpr size_t kMostShown = 20;
 
-OpenStoreOptions ForPeople(bool create) {
-  return {.create = create, .keys = KeyRule::kAny, .private_files = false, .durable = false};
+OpenStoreOptions ForPeople(bool create, KeyRule keys = KeyRule::kAny) {
+  return {.create = create, .keys = keys, .private_files = false, .durable = false};
 }
 
 tl::unexpected<Error> Nothing(const StorePlace& place) {
   return Fail(ErrorCode::kNotFound, StrCat("there is nothing in ", Quoted(place.location.Text(), 300)),
               "'overcap store ls' shows what is there");
-}
-
-bool IsInBucket(const StorePlace& place) {
-  return place.location.kind == StoreKind::kS3 || place.location.kind == StoreKind::kAzure;
 }
 
 // By what so many of the copied were verified.
@@ -36,7 +32,51 @@ void WriteProofs(const TransferReport& report, JsonWriter* json) {
   json->EndObject().Field("unverified", report.proven[static_cast<size_t>(ProofKind::kNone)]);
 }
 
+// Most messages name what they are of themselves.
+std::string ProblemInWords(const TransferProblem& problem) {
+  const std::string &message = problem.error.message, named = Quoted(problem.key),
+                    shown = Quoted(problem.key, 400);
+  if (message.starts_with(named)) return shown + message.substr(named.size());
+  return StrCat(shown, ": ", message);
+}
+
+void WriteDone(Output& out, const TransferReport& report, const TransferEnd& end, int status) {
+  JsonWriter json;
+  json.BeginObject().Field("event", "done").Field("status", status).Field("dry_run", end.dry_run != nullptr);
+  json.Field("copied", report.copied).Field("copied_bytes", report.copied_bytes).Field("same", report.same);
+  json.Field("same_bytes", report.same_bytes).Field("removed", report.removed).Field("extra", report.extra);
+  json.Field("failed", report.failed).Field("left_out", report.left_out).Field("stopped", report.stopped);
+  json.Field("gave_up", report.gave_up).Field("seconds", static_cast<double>(end.took_us) / 1e6);
+  WriteProofs(report, &json);
+  out.Json(json.EndObject().Text());
+}
+
+std::string EndInWords(const TransferReport& report, const TransferEnd& end) {
+  std::string text =
+      end.removal ? StrCat("removed ", CountOf(report.removed, "file"))
+                  : StrCat("copied ", CountOf(report.copied, "file"), ", ", FormatBytes(report.copied_bytes));
+  if (report.same > 0) text += StrCat("; ", report.same, " the same");
+  if (report.removed > 0 && !end.removal) text += StrCat("; removed ", report.removed);
+  if (report.extra > 0) text += StrCat("; ", report.extra, " only there");
+  if (report.failed > 0) text += StrCat("; ", report.failed, " failed");
+  return StrCat(text, " in ", FormatElapsed(end.took_us));
+}
+
+std::string DryRunInWords(const TransferReport& report, const TransferEnd& end) {
+  const StepSums& sums = *end.dry_run;
+  std::string text =
+      end.removal ? StrCat("would remove ", CountOf(sums.removals, "file"))
+                  : StrCat("would copy ", CountOf(sums.copies, "file"), ", ", FormatBytes(sums.copied_bytes));
+  if (report.same > 0) text += StrCat("; ", report.same, " the same");
+  if (sums.removals > 0 && !end.removal) text += StrCat("; would remove ", sums.removals);
+  return text + "; nothing was changed (--dry-run)";
+}
+
 }  // namespace
+
+bool IsInBucket(const StorePlace& place) {
+  return place.location.kind == StoreKind::kS3 || place.location.kind == StoreKind::kAzure;
+}
 
 StoreBook StoreBookOf(World& world) {
   StoreBook book;
@@ -49,6 +89,13 @@ StoreBook StoreBookOf(World& world) {
 Result<OpenedStore> OpenFolderAt(World& world, const StorePlace& place, bool create) {
   OC_TRY(store, OpenStoreAt(StoreBookOf(world), place, ForPeople(create)));
   return OpenedStore{std::move(store), place, ""};
+}
+
+Result<OpenedStore> WithEveryName(World& world, OpenedStore opened) {
+  if (!opened.key.empty()) return opened;
+  OC_TRY(store, OpenStoreAt(StoreBookOf(world), opened.place, ForPeople(false, KeyRule::kService)));
+  opened.store = std::move(store);
+  return opened;
 }
 
 Result<OpenedStore> OpenObjectAt(World& world, const StorePlace& place, bool create) {
@@ -96,10 +143,12 @@ Result<TransferOptions> TransferOptionsFrom(const Args& args, std::string_view w
   return options;
 }
 
-void TellSteps(World& world, TransferOptions* options) {
-  options->step = [&world, mutex = std::make_shared<std::mutex>()](const TransferStep& step) {
+void TellSteps(World& world, TransferOptions* options, StepSums* sums) {
+  options->step = [&world, sums, mutex = std::make_shared<std::mutex>()](const TransferStep& step) {
     const std::lock_guard lock(*mutex);
     const bool copy = step.kind == TransferStep::Kind::kCopy;
+    ++(copy ? sums->copies : sums->removals);
+    if (copy) sums->copied_bytes += step.size;
     if (world.out().json()) {
       JsonWriter json;
       json.BeginObject()
@@ -126,7 +175,7 @@ void TellProblems(World& world, const std::vector<TransferProblem>& problems, in
       json.Field("code", ErrorCodeName(problem.error.code)).Field("reason", problem.error.message);
       out.Json(json.EndObject().Text());
     } else if (shown < static_cast<int64_t>(kMostShown)) {
-      out.Warn(StrCat(Quoted(problem.key, 400), ": ", problem.error.message));
+      out.Warn(ProblemInWords(problem));
     }
     ++shown;
   }
@@ -138,33 +187,40 @@ void TellProblems(World& world, const std::vector<TransferProblem>& problems, in
   if (rest > 0 && !out.json()) out.Warn(StrCat("and ", rest, " more"));
 }
 
-void TellLeftOut(World& world, int64_t left_out) {
+void TellLeftOut(World& world, int64_t left_out, bool in_bucket) {
   if (left_out == 0 || world.out().json()) return;
-  world.out().Warn(StrCat(CountOf(left_out, "object"), left_out == 1 ? " has" : " have",
-                          " no name that a file could have, or are links to folders or devices: left out"));
+  world.out().Warn(StrCat("left out: ", CountOf(left_out, "object"),
+                          in_bucket ? " with names that no file can have ('overcap store ls -R' shows them)"
+                                    : " that are links to folders, devices, pipes or sockets"));
+}
+
+std::function<void(int status)> StoppedLate(World& world) {
+  return [&world](int status) {
+    JsonWriter json;
+    json.BeginObject().Field("event", "done").Field("status", status).Field("stopped", true).EndObject();
+    if (world.out().json())
+      world.out().Json(json.Text());
+    else
+      world.out().Warn(
+          "stopped while the store did not answer; the same command goes on where this one ended");
+    (void)world.out().Flush();
+  };
 }
 
 int StatusOfProblems(const std::vector<TransferProblem>& problems) {
   return problems.empty() ? 0 : ExitStatus(problems.front().error.code);
 }
 
-int TellTransfer(World& world, const TransferReport& report, const StopSignals& signals, int64_t took_us,
-                 bool dry_run) {
+int TellTransfer(World& world, const TransferReport& report, const StopSignals& signals,
+                 const TransferEnd& end) {
   Output& out = world.out();
   out.ClearProgress();
   TellProblems(world, report.problems, report.failed);
-  TellLeftOut(world, report.left_out);
+  TellLeftOut(world, report.left_out, end.in_bucket);
   const int status =
       report.stopped && signals.signal() != 0 ? 128 + signals.signal() : StatusOfProblems(report.problems);
   if (out.json()) {
-    JsonWriter json;
-    json.BeginObject().Field("event", "done").Field("status", status).Field("dry_run", dry_run);
-    json.Field("copied", report.copied).Field("copied_bytes", report.copied_bytes).Field("same", report.same);
-    json.Field("same_bytes", report.same_bytes).Field("removed", report.removed).Field("extra", report.extra);
-    json.Field("failed", report.failed).Field("left_out", report.left_out).Field("stopped", report.stopped);
-    json.Field("gave_up", report.gave_up).Field("seconds", static_cast<double>(took_us) / 1e6);
-    WriteProofs(report, &json);
-    out.Json(json.EndObject().Text());
+    WriteDone(out, report, end, status);
     return status;
   }
   if (report.gave_up) out.Warn("gave up: nothing worked any more");
@@ -172,17 +228,7 @@ int TellTransfer(World& world, const TransferReport& report, const StopSignals& 
     out.Warn(StrCat("of ", CountOf(report.unproven, "file"),
                     " the service tells no checksum that could be compared: only sizes and versions were"));
   if (report.stopped) out.Warn("stopped; the same command goes on where this one ended");
-  if (dry_run) {
-    out.Note("nothing was changed (--dry-run)");
-    return status;
-  }
-  std::string text =
-      StrCat("copied ", CountOf(report.copied, "file"), ", ", FormatBytes(report.copied_bytes));
-  if (report.same > 0) text += StrCat("; ", report.same, " the same");
-  if (report.removed > 0) text += StrCat("; removed ", report.removed);
-  if (report.extra > 0) text += StrCat("; ", report.extra, " only there");
-  if (report.failed > 0) text += StrCat("; ", report.failed, " failed");
-  out.Note(StrCat(text, " in ", FormatElapsed(took_us)));
+  out.Note(end.dry_run != nullptr ? DryRunInWords(report, end) : EndInWords(report, end));
   return status;
 }
 

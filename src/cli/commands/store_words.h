@@ -2,12 +2,14 @@
 // What the commands of stores share.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "cli/command.h"
 #include "cli/progress_meter.h"
 #include "cli/world.h"
+#include "control/stop_grace.h"
 #include "control/stop_signals.h"
 #include "control/stores/open_store.h"
 #include "control/transfer/transfer.h"
@@ -26,6 +28,8 @@ struct OpenedStore {
 // The object of this name if there is one, else the folder; kNotFound when there is neither. A '/' at the end
 // says that a folder is meant.
 Result<OpenedStore> OpenSource(World& world, const std::string& text);
+// A folder of a service with the objects whose names no file could have, too: to list and to remove.
+Result<OpenedStore> WithEveryName(World& world, OpenedStore opened);
 // A folder, made when `create` is set and it is missing.
 Result<OpenedStore> OpenFolderAt(World& world, const StorePlace& place, bool create);
 // The store in which an object of this name stands, and its key; whether it is there is not looked at.
@@ -40,14 +44,30 @@ inline constexpr Flag kFsyncFlag = {"--fsync", "", "",
 // Workers, progress and stop from what was given; the meter and the signals must outlive it.
 Result<TransferOptions> TransferOptionsFrom(const Args& args, std::string_view what, std::string_view words,
                                             ProgressMeter* meter, const StopSignals& signals);
-// Prints each step, as --dry-run does.
-void TellSteps(World& world, TransferOptions* options);
+// What a --dry-run has told of, in all.
+struct StepSums {
+  int64_t copies = 0, copied_bytes = 0, removals = 0;
+};
+// Prints each step, as --dry-run does. `sums` must outlive the options.
+void TellSteps(World& world, TransferOptions* options, StepSums* sums);
 
 // What a copy or a removal ends with. The exit status.
-int TellTransfer(World& world, const TransferReport& report, const StopSignals& signals, int64_t took_us,
-                 bool dry_run);
+struct TransferEnd {
+  int64_t took_us = 0;
+  bool in_bucket = false;             // what was read or removed is in a service
+  bool removal = false;               // nothing was to be copied
+  const StepSums* dry_run = nullptr;  // nothing was changed, but this would have been
+};
+int TellTransfer(World& world, const TransferReport& report, const StopSignals& signals,
+                 const TransferEnd& end);
+// What is said when a command that was stopped does not come to its end, for StopGrace.
+std::function<void(int status)> StoppedLate(World& world);
 void TellProblems(World& world, const std::vector<TransferProblem>& problems, int64_t count);
-void TellLeftOut(World& world, int64_t left_out);
+// Objects that are none for us: of services because of their names, elsewhere because they are no files.
+void TellLeftOut(World& world, int64_t left_out, bool in_bucket);
+
+// Whether a place is in S3 or Azure.
+bool IsInBucket(const StorePlace& place);
 
 // The exit status of a transfer in which something failed: that of the first failure.
 int StatusOfProblems(const std::vector<TransferProblem>& problems);

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "control/expand_folder.h"
+#include "control/precious_folder.h"
 #include "snapshot/restore/folder_fds.h"
 #include "sys/posix_files.h"
 #include "sys/variables.h"
@@ -51,6 +52,7 @@ Result<FanoutTarget> FanoutTarget::Take(const std::string& typed, bool force) {
   FanoutTarget target;
   OC_TRY(path, ExpandFolder(typed, Variables::OfThisProcess()));
   target.path = std::move(path);
+  OC_TRY_VOID(RefusePreciousFolder(target.path, Variables::OfThisProcess()));
   OC_TRY(folder, TargetFolder::Open(target.path, true));
   if (!force) OC_TRY_VOID(CheckIsOurs(target, folder.made));
   OC_TRY_VOID(MakeFolder(target.path + "/.overcap"));

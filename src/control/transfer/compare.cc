@@ -92,4 +92,27 @@ Result<StoreComparison> CompareAll(const Store& from, const Store& to, const Tra
   return report;
 }
 
+Result<StoreComparison> CompareOne(const Store& from, const std::string& key, const Store& to,
+                                   const std::string& to_key, const TransferOptions& options) {
+  OC_TRY(left, from.Stat(key));
+  const Result<StoredObjectInfo> right = to.Stat(to_key);
+  if (!right && right.error().code != ErrorCode::kNotFound) return Fail(right.error());
+  Verdicts verdicts;
+  if (!right) {
+    verdicts.Problem(&StoreComparison::missing, key,
+                     {ErrorCode::kNotFound, StrCat("is not in ", Quoted(to.Location(), 200)), ""});
+    return verdicts.Take();
+  }
+  BufferPool pool(options.memory);
+  const Result<bool> same = SameContent(from, left, to, *right, &pool, options.stop);
+  const bool stopped = options.stop != nullptr && *options.stop;
+  if (!same && !stopped) return Fail(same.error());
+  if (same && *same) verdicts.Same(left.size);
+  if (same && !*same)
+    verdicts.Problem(&StoreComparison::different, key, {ErrorCode::kConflict, "the contents differ", ""});
+  StoreComparison report = verdicts.Take();
+  report.stopped = stopped;
+  return report;
+}
+
 }  // namespace overcap

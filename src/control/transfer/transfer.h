@@ -93,5 +93,7 @@ struct StoreComparison {
   bool stopped = false;
 };
 Result<StoreComparison> CompareAll(const Store& from, const Store& to, const TransferOptions& options);
+Result<StoreComparison> CompareOne(const Store& from, const std::string& key, const Store& to,
+                                   const std::string& to_key, const TransferOptions& options);
 
 }  // namespace overcap

@@ -55,7 +55,7 @@ std::string HintOf(int error_number, const std::string& location) {
     case EISDIR:
     case ENOTDIR:
     case ENOTEMPTY:
-      return StrCat("something else was put into ", shown, ": use a folder of its own for the store");
+      return StrCat("a file and a folder cannot have the same name in ", shown, ": use another folder");
     case kNoFile:
       return "choose another name, or remove it first";
     case EIO:
