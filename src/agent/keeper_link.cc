@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/pipe.h"
 #include "sys/process.h"
 
 namespace overcap {
@@ -18,16 +19,6 @@ namespace {
 constexpr std::string_view kBeat = "beat ";
 constexpr int kLookMs = 100;
 constexpr size_t kMostHeard = 1 << 20;
-
-struct Ends {
-  Fd read, write;
-};
-
-Result<Ends> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
-  return Ends{Fd(ends[0]), Fd(ends[1])};
-}
 
 }  // namespace
 

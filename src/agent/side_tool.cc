@@ -8,27 +8,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sys/pipe.h"
+
 namespace overcap {
 namespace {
 
 constexpr size_t kMostText = 64 << 10;
-
-struct Pipe {
-  Fd read, write;
-};
-
-Result<Pipe> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
-  return Pipe{Fd(ends[0]), Fd(ends[1])};
-}
 
 }  // namespace
 
 Result<SideTool> SideTool::Start(const std::vector<std::string>& argv, const std::vector<std::string>& env,
                                  int64_t deadline_us, bool until_gone) {
   OC_TRY(output, MakePipe());
-  Pipe input;
+  PipeEnds input;
   if (until_gone) {
     OC_TRY(made, MakePipe());
     input = std::move(made);

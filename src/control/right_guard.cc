@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sys/pipe.h"
+
 namespace overcap {
 namespace {
 
@@ -68,23 +70,21 @@ struct Watched {
 }  // namespace
 
 Result<std::unique_ptr<RightGuard>> RightGuard::Make(const Clock& clock) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
-  Fd read_end(ends[0]), write_end(ends[1]);
+  OC_TRY(ends, MakePipe());
   const pid_t pid = fork();
   if (pid < 0) return Fail(ErrnoError(errno, "cannot start the process that guards the others"));
   if (pid == 0) {
-    write_end.Reset();
+    ends.write.Reset();
     setsid();
     for (const int sig : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE}) signal(sig, SIG_IGN);
     prctl(PR_SET_NAME, "overcap-guard");
     // Nobody shall wait for the end of the program's output because of us.
     const int nothing = open("/dev/null", O_RDWR);
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, fd);
-    Guard(read_end.Get(), clock);
+    Guard(ends.read.Get(), clock);
   }
-  (void)fcntl(write_end.Get(), F_SETFL, O_NONBLOCK);
-  return std::unique_ptr<RightGuard>(new RightGuard(std::move(write_end), pid));
+  (void)fcntl(ends.write.Get(), F_SETFL, O_NONBLOCK);
+  return std::unique_ptr<RightGuard>(new RightGuard(std::move(ends.write), pid));
 }
 
 RightGuard::~RightGuard() {

@@ -2,13 +2,13 @@
 #include "control/terminal_run.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <termios.h>
 
+#include "sys/pipe.h"
 #include "sys/posix_files.h"
 #include "sys/process.h"
 #include "sys/signal_inbox.h"
@@ -59,17 +59,15 @@ class Beside {
 };
 
 Result<void> Beside::Start(const Replacement& plan) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
-  errors_ = Fd(ends[0]);
-  const Fd theirs(ends[1]);
+  OC_TRY(ends, MakePipe());
+  errors_ = std::move(ends.read);
   fcntl(errors_.Get(), F_SETFL, O_NONBLOCK);
   SpawnRequest request;
   request.program = plan.program;
   request.argv = plan.argv;
   request.env = plan.environment;
   request.cwd = plan.folder;
-  request.stdin_fd = STDIN_FILENO, request.stdout_fd = STDOUT_FILENO, request.stderr_fd = theirs.Get();
+  request.stdin_fd = STDIN_FILENO, request.stdout_fd = STDOUT_FILENO, request.stderr_fd = ends.write.Get();
   request.group = ProcessGroup::kInherit;
   request.want_pidfd = true;
   request.parent_death_signal = SIGTERM;

@@ -17,6 +17,7 @@
 #include "control/workspace.h"
 #include "sys/clock.h"
 #include "sys/fd.h"
+#include "sys/pipe.h"
 #include "sys/posix_files.h"
 #include "sys/process.h"
 
@@ -83,10 +84,8 @@ std::string LastWords(const AutoState& state) {
 
 Result<pid_t> StartAutoService(const AutoStart& start) {
   OC_TRY(log, OpenLog(start.log));
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
-  const Fd read_end(ends[0]);
-  Fd write_end(ends[1]), secret;
+  OC_TRY(ends, MakePipe());
+  Fd secret;
   SpawnRequest request;
   request.argv = start.argv;
   Variables variables = start.variables;
@@ -94,7 +93,7 @@ Result<pid_t> StartAutoService(const AutoStart& start) {
   request.env = variables.entries();
   request.cwd = "/";
   request.group = ProcessGroup::kSession;
-  request.stdout_fd = write_end.Get();
+  request.stdout_fd = ends.write.Get();
   request.stderr_fd = log.Get();
   if (!start.secret.empty()) {
     OC_TRY(fd, SecretFd(start.secret));
@@ -107,8 +106,8 @@ Result<pid_t> StartAutoService(const AutoStart& start) {
   if (start.in_job && fstat(STDERR_FILENO, &info) == 0 && S_ISREG(info.st_mode))
     request.stderr_fd = STDERR_FILENO;
   OC_TRY(spawned, Spawn(request));
-  write_end.Reset();
-  const std::string line = ReadLine(read_end.Get());
+  ends.write.Reset();
+  const std::string line = ReadLine(ends.read.Get());
   // The first of the two forks has ended; the service itself is not ours to wait for.
   int status = 0;
   waitpid(spawned.pid, &status, WNOHANG);

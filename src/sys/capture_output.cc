@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/pipe.h"
 
 namespace overcap {
 namespace {
@@ -52,18 +52,15 @@ bool Reap(const Spawned& child, Time deadline, int* status) {
 
 Result<Captured> CaptureOutput(SpawnRequest request, std::chrono::milliseconds timeout, size_t max_output) {
   const Time deadline = std::chrono::steady_clock::now() + timeout;
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
-  const Fd read_end(ends[0]);
-  Fd write_end(ends[1]);
-  request.stdout_fd = request.stderr_fd = write_end.Get();
+  OC_TRY(ends, MakePipe());
+  request.stdout_fd = request.stderr_fd = ends.write.Get();
   request.group = ProcessGroup::kGroup;
   request.want_pidfd = true;
   OC_TRY(child, Spawn(request));
-  write_end.Reset();
+  ends.write.Reset();
   Captured captured;
   int status = 0;
-  if (ReadToEnd(read_end.Get(), deadline, max_output, &captured.output) && Reap(child, deadline, &status)) {
+  if (ReadToEnd(ends.read.Get(), deadline, max_output, &captured.output) && Reap(child, deadline, &status)) {
     captured.end = ProcessEndOf(status);
     return captured;
   }

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "sys/clock.h"
 #include "sys/fd.h"
+#include "sys/pipe.h"
 
 namespace overcap {
 namespace {
@@ -127,9 +128,7 @@ std::string ReadUntil(const Fd& fd, int64_t deadline_us) {
 // In a process of its own: NVML leaves threads behind that take signals which are meant for us (SIGCHLD among
 // them), descriptors that our children would have, and hangs when its driver does.
 Result<std::vector<GpuFacts>> AskInChild(const Nvml& nvml, int64_t deadline_us) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
-  Fd read_end(ends[0]), write_end(ends[1]);
+  OC_TRY(ends, MakePipe());
   const pid_t child = fork();
   if (child < 0) return Fail(ErrnoError(errno, "cannot start a process"));
   if (child == 0) {
@@ -137,11 +136,11 @@ Result<std::vector<GpuFacts>> AskInChild(const Nvml& nvml, int64_t deadline_us) 
     const std::string text = status == kNvmlSuccess
                                  ? Told(ReadAll(nvml))
                                  : Told(Result<std::vector<GpuFacts>>(Failed(nvml, "start", status)));
-    (void)!write(write_end.Get(), text.data(), text.size());
+    (void)!write(ends.write.Get(), text.data(), text.size());
     _exit(0);
   }
-  write_end.Reset();
-  const std::string text = ReadUntil(read_end, PosixClock().MonotonicUs() + deadline_us);
+  ends.write.Reset();
+  const std::string text = ReadUntil(ends.read, PosixClock().MonotonicUs() + deadline_us);
   kill(child, SIGKILL);
   for (int i = 0; i < kReapSteps && waitpid(child, nullptr, WNOHANG) == 0; ++i) usleep(kReapStepUs);
   return Heard(text);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "sys/pipe.h"
 #include "sys/supervisor.h"
 
 namespace overcap {
@@ -25,27 +26,27 @@ std::vector<char>& Scratch() {
 }  // namespace
 
 Result<OutputPump> OutputPump::Make(int file, int stream) {
-  OC_TRY(pump, MakePipe());
+  OC_TRY(pump, MakePump());
   pump.file_ = file;
   pump.stream_ = stream;
   return pump;
 }
 
 Result<OutputPump> OutputPump::MakeToSink(OutputSink* sink, int stream) {
-  OC_TRY(pump, MakePipe());
+  OC_TRY(pump, MakePump());
   pump.sink_ = sink;
   pump.stream_ = stream;
   return pump;
 }
 
-Result<OutputPump> OutputPump::MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
+Result<OutputPump> OutputPump::MakePump() {
+  OC_TRY(ends, MakePipe());
   OutputPump pump;
-  pump.read_end_ = Fd(ends[0]);
-  pump.write_end_ = Fd(ends[1]);
+  pump.read_end_ = std::move(ends.read);
+  pump.write_end_ = std::move(ends.write);
   // Only our end: the children's must block, as programs expect of their output.
-  if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
+  if (fcntl(pump.read_end_.Get(), F_SETFL, O_NONBLOCK) != 0)
+    return Fail(ErrnoError(errno, "cannot make a pipe"));
   return pump;
 }
 

@@ -40,7 +40,7 @@ class OutputPump {
   int drop_error() const { return drop_error_; }  // errno of the first failed write; 0: none
 
  private:
-  static Result<OutputPump> MakePipe();
+  static Result<OutputPump> MakePump();
   ssize_t Move();        // as read(2)
   ssize_t GiveToSink();  // as read(2)
   ssize_t Drop();        // as read(2)

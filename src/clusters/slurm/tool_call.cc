@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "sys/large_heap.h"
+#include "sys/pipe.h"
 
 namespace overcap {
 namespace {
@@ -24,16 +25,6 @@ constexpr int kLongPauseMs = 1;
 constexpr size_t kMemoryOfAnswer = 6, kWarmed = 2 << 20;
 
 using Time = std::chrono::steady_clock::time_point;
-
-struct Pipe {
-  Fd read_end, write_end;
-};
-
-Result<Pipe> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
-  return Pipe{Fd(ends[0]), Fd(ends[1])};
-}
 
 // False when the time is over.
 bool Wait(pollfd* fds, nfds_t count, Time deadline) {
@@ -96,21 +87,21 @@ class RealToolRun : public ToolRun {
 Result<void> RealToolRun::Start(SpawnRequest request, bool with_input) {
   OC_TRY(out, MakePipe());
   OC_TRY(err, MakePipe());
-  (void)fcntl(out.read_end.Get(), F_SETPIPE_SZ, kPipeBytes);  // fewer wake-ups for long lists; may be refused
+  (void)fcntl(out.read.Get(), F_SETPIPE_SZ, kPipeBytes);  // fewer wake-ups for long lists; may be refused
   int ends[2] = {-1, -1};
   if (with_input && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return Fail(ErrnoError(errno, "cannot make a socket"));
   in_.Reset(ends[0]);
   const Fd their_in(ends[1]);
   request.stdin_fd = their_in.Get();
-  request.stdout_fd = out.write_end.Get(), request.stderr_fd = err.write_end.Get();
+  request.stdout_fd = out.write.Get(), request.stderr_fd = err.write.Get();
   request.group = ProcessGroup::kGroup;
   request.want_pidfd = true;
   request.parent_death_signal = SIGKILL;
   name_ = request.argv[0];
   OC_TRY(child, Spawn(request));
   child_ = std::move(child);
-  out_ = std::move(out.read_end), err_ = std::move(err.read_end);
+  out_ = std::move(out.read), err_ = std::move(err.read);
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "launch/ssh/binary_copy.h"
 #include "launch/ssh/ssh_transport.h"
+#include "sys/pipe.h"
 
 namespace overcap {
 namespace {
@@ -37,12 +38,6 @@ Result<EndPair> MakeSockets() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return Fail(ErrnoError(errno, "cannot make a pair of sockets"));
-  return EndPair{Fd(ends[0]), Fd(ends[1])};
-}
-
-Result<EndPair> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
   return EndPair{Fd(ends[0]), Fd(ends[1])};
 }
 
@@ -160,7 +155,7 @@ Result<void> NodeSession::Connect(const std::vector<std::string>& argv) {
   request.argv = argv;
   request.env = request_.env;
   request.stdin_fd = request.stdout_fd = link.theirs.Get();
-  request.stderr_fd = errors.theirs.Get();
+  request.stderr_fd = errors.write.Get();
   request.group = ProcessGroup::kSession;
   request.want_pidfd = true;
   request.parent_death_signal = local_ ? 0 : SIGTERM;  // a node sees its link close
@@ -173,7 +168,7 @@ Result<void> NodeSession::Connect(const std::vector<std::string>& argv) {
   end_.reset();
   words_.clear();
   greeted_ = other_version_ = false;
-  errors_ = std::move(errors.ours);
+  errors_ = std::move(errors.read);
   (void)fcntl(errors_.Get(), F_SETFL, O_NONBLOCK);
   channel_.emplace(node_link::Ends{std::move(link.ours), Fd()}, node_link::Channel::Preamble::kExpected);
   heard_ = steady_clock::now();

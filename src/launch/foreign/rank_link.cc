@@ -22,6 +22,7 @@
 #include "net/unix_socket.h"
 #include "sys/clock.h"
 #include "sys/own_host_name.h"
+#include "sys/pipe.h"
 
 namespace overcap {
 namespace {
@@ -127,18 +128,13 @@ Result<Fd> Connect(const MeetingPlace& place, const WatchRequest& request, int64
   return Fail(ErrorCode::kUnavailable, "the node process does not answer");
 }
 
-struct Pipe {
-  Fd read, write;
-};
-
-Result<Pipe> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
-  (void)fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);
-  return Pipe{Fd(ends[0]), Fd(ends[1])};
+Result<PipeEnds> MakeWidePipe() {
+  OC_TRY(ends, MakePipe());
+  (void)fcntl(ends.write.Get(), F_SETPIPE_SZ, kPipeBytes);
+  return ends;
 }
 
-Result<void> SendJoin(const Fd& connection, int rank, const Pipe& out, const Pipe& err) {
+Result<void> SendJoin(const Fd& connection, int rank, const PipeEnds& out, const PipeEnds& err) {
   std::string text = std::to_string(rank);
   iovec part{text.data(), text.size()};
   const int fds[2] = {out.read.Get(), err.read.Get()};
@@ -178,8 +174,8 @@ Result<RankLink> Join(const RankPlace& place, const WatchRequest& request) {
   const int64_t deadline_us = PosixClock().MonotonicUs() + kDeadlineUs;
   const MeetingPlace meeting = PlaceOf(LaunchTag(request.contact, request.host));
   OC_TRY(connection, Connect(meeting, request, deadline_us));
-  OC_TRY(out, MakePipe());
-  OC_TRY(err, MakePipe());
+  OC_TRY(out, MakeWidePipe());
+  OC_TRY(err, MakeWidePipe());
   OC_TRY_VOID(SendJoin(connection, place.rank, out, err));
   OC_TRY(answer, ReceiveAnswer(connection, deadline_us));
   if (answer.kind == NodeAnswer::Kind::kStopped) {

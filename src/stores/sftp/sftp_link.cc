@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "sys/clock.h"
+#include "sys/pipe.h"
 #include "sys/process.h"
 
 namespace overcap {
@@ -22,19 +23,14 @@ namespace {
 constexpr size_t kMostSaid = 4096;
 constexpr size_t kPipeBytes = 1 << 20;
 
-struct Pipe {
-  Fd read, write;
-};
-
-Result<Pipe> MakePipe() {
-  int fds[2];
-  if (pipe2(fds, O_CLOEXEC) != 0) return Fail(ErrnoError(errno, "cannot make a pipe"));
-  (void)fcntl(fds[0], F_SETPIPE_SZ, kPipeBytes);
-  return Pipe{Fd(fds[0]), Fd(fds[1])};
+Result<PipeEnds> MakeWidePipe() {
+  OC_TRY(ends, MakePipe());
+  (void)fcntl(ends.read.Get(), F_SETPIPE_SZ, kPipeBytes);
+  return ends;
 }
 
 // Who writes into a pipe that nobody reads is killed by a signal; into a socket it is told.
-Result<Pipe> MakeSockets() {
+Result<PipeEnds> MakeSockets() {
   int fds[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
     return Fail(ErrnoError(errno, "cannot make a pair of sockets"));
@@ -42,7 +38,7 @@ Result<Pipe> MakeSockets() {
     const int bytes = kPipeBytes;
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
   }
-  return Pipe{Fd(fds[0]), Fd(fds[1])};
+  return PipeEnds{Fd(fds[0]), Fd(fds[1])};
 }
 
 void SetNonBlocking(const Fd& fd) {
@@ -105,8 +101,8 @@ Error SshError(const SftpTarget& target, std::string_view words) {
 
 Result<std::shared_ptr<SftpLink>> SftpLink::Start(const SftpTarget& target) {
   OC_TRY(in, MakeSockets());
-  OC_TRY(out, MakePipe());
-  OC_TRY(words, MakePipe());
+  OC_TRY(out, MakeWidePipe());
+  OC_TRY(words, MakeWidePipe());
   SpawnRequest request;
   request.argv = SshWords(target);
   request.env = target.env;
