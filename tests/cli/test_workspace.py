@@ -508,6 +508,13 @@ class Unreadable(WorkspaceRig):
         self.refused("workspace", "create", "two", "--at", str(readonly / "two"), status=4, says="--at DIR")
         self.assertFalse((self.disk / "two").exists())
 
+    def test_a_store_that_is_none_is_refused_and_no_folder_of_its_name_made(self):
+        for store in ("nosuch:x", "gs://bucket/x", "s3://K:SECRETWORD@bucket"):
+            done = self.refused("workspace", "create", "two", "--at", str(self.disk / "two"), "--store", store, status=2)
+            self.assertNotIn("SECRETWORD", done.err)
+        self.assertFalse((self.disk / "two").exists())
+        self.assertFalse((self.project / "nosuch:x").exists())
+
 
 if __name__ == "__main__":
     main()

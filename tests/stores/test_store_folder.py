@@ -75,6 +75,24 @@ class Folders(CopiesHold, StoreRig):
                 self.refused("store", "cp", "-", "got", stdin=echo.stdout, status=3, says=f"cannot make a file in '{folder}'",
                              env={**self.env, "TMPDIR": str(folder)})
 
+    @needs_root
+    def test_what_is_not_allowed_is_told_with_whom_to_ask(self):
+        self.root.chmod(0o755)
+        self.project.chmod(0o755)
+        for name in ("from/secret", "from/public", "mine/x"):
+            (self.project / name).parent.mkdir(exist_ok=True)
+            (self.project / name).write_bytes(b"1")
+        (self.project / "mine/x").write_bytes(b"other")
+        (self.project / "from/secret").chmod(0)
+        (self.project / "to").mkdir()
+        (self.project / "to").chmod(0o777)
+        as_other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(self.binary), "store", "cp"]
+        for words, path in ((["from", "to/new"], "from/secret"), (["from/public", "mine/x"], "mine"), (["from", "mine/sub/new"], "mine")):
+            done = subprocess.run([*as_other, *words], cwd=self.project, env=self.env, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertIn(f"'ls -ld {self.project / path}'", done.stderr)
+        self.assertEqual(tree(self.project / "to"), {"new/public": b"1"})
+
     def test_what_is_everything_or_home_is_not_removed(self):
         home = self.root / "home"
         (home / "sub").mkdir(parents=True)

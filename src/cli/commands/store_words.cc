@@ -190,8 +190,8 @@ void TellProblems(World& world, const std::vector<TransferProblem>& problems, in
 void TellLeftOut(World& world, int64_t left_out, bool in_bucket) {
   if (left_out == 0 || world.out().json()) return;
   world.out().Warn(StrCat("left out: ", CountOf(left_out, "object"),
-                          in_bucket ? " with names that no file can have ('overcap store ls -R' shows them)"
-                                    : " that are links to folders, devices, pipes or sockets"));
+                          in_bucket ? " (names that no file can have; 'overcap store ls -R' shows them)"
+                                    : " (links to folders or to nothing, devices, pipes, sockets)"));
 }
 
 std::function<void(int status)> StoppedLate(World& world) {

@@ -8,6 +8,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/commands/store_words.h"
 #include "control/ask_secret.h"
 #include "control/open_cluster.h"
 #include "control/stores/open_store.h"
@@ -82,9 +83,10 @@ Result<std::string> TypedFolder(World& world, std::string_view typed) {
 }
 
 Result<std::string> TypedStore(World& world, std::string_view typed) {
-  if (HasStoreScheme(typed) || world.config().stores.contains(SplitStoreName(typed).name))
-    return std::string(typed);
-  return TypedFolder(world, typed);
+  if (typed.empty()) return TypedFolder(world, typed);
+  OC_TRY(place, FindStorePlace(StoreBookOf(world), std::string(typed)));  // a name that is none is refused
+  const bool folder = place.location.kind == StoreKind::kFolder && place.entry.empty();
+  return folder ? TypedFolder(world, typed) : std::string(typed);
 }
 
 std::string Ago(int64_t then_us, int64_t now_us) {

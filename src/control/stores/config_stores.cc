@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "net/http/url.h"
 #include "stores/location.h"
 
 namespace overcap {
@@ -26,6 +27,16 @@ constexpr TextField kTexts[] = {
     {"credentials", &StoreEntry::credentials, true, true},
     {"ca_file", &StoreEntry::ca_file, true, true},
 };
+
+// Before it is shown anywhere: a password or a signature may stand in what is none.
+Result<void> CheckEndpoint(const std::string& endpoint) {
+  if (endpoint.empty()) return {};
+  const auto url = ParseUrl(endpoint);
+  if (!url) return Fail(url.error().code, StrCat("'endpoint': ", url.error().message), url.error().hint);
+  if (!url->query.empty())
+    return Fail(ErrorCode::kUsage, "'endpoint' has a '?' in it", "write only https://host");
+  return {};
+}
 
 bool IsAbsolute(std::string_view path) {
   return path.starts_with('/') || path.starts_with('~') || path.starts_with('$');
@@ -89,6 +100,7 @@ Result<void> CheckStoreEntry(const StoreEntry& entry) {
   }
   if (entry.path_style && !s3)
     return Fail(ErrorCode::kUsage, StrCat("'path_style' means nothing to ", Quoted(location.Text(), 200)));
+  OC_TRY_VOID(CheckEndpoint(entry.endpoint));
   if (location.kind == StoreKind::kFolder && !IsAbsolute(location.path))
     return Fail(ErrorCode::kUsage, StrCat(Quoted(entry.at, 200), " must be an absolute path"));
   for (const auto& [name, path] :

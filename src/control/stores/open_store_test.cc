@@ -102,6 +102,9 @@ TEST(ConfigStores, WrongOnesAreNamedWithTheirLine) {
         "stores: {a: {at: s3://bucket, acount: y}}\n", "stores: {a: {at: s3://bucket, path_style: maybe}}\n",
         "stores: {a: {at: s3://bucket, at: s3://bucket}}\n", "stores: {a: /x, a: /y}\n",
         "stores: {a: {at: ssh://host/x, profile: y}}\n", "stores: {a: s3://K:SECRETWORD@bucket}\n",
+        "stores: {a: {at: s3://bucket, endpoint: 'https://u:SECRETWORD@host'}}\n",
+        "stores: {a: {at: s3://bucket, endpoint: 'https://host/?sig=SECRETWORD'}}\n",
+        "stores: {a: {at: s3://bucket, endpoint: 'SECRETWORD'}}\n",
         "stores: {a: {at: s3://bucket, credentials: keys.yaml}}\n",
         "stores: {a: {at: s3://bucket, ca_file: ../ca}}\n"}) {
     Config config;

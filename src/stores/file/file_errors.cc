@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -70,6 +71,19 @@ std::string HintOf(int error_number, const std::string& location) {
   }
 }
 
+// Whose owner decides about it: what is read itself, of what is made or changed the nearest folder that is
+// there.
+std::string OwnedPath(std::string_view what, const std::string& key, const std::string& location) {
+  std::string path = key.empty() ? location : StrCat(location, "/", key);
+  const bool in_folder =
+      what != "read" && what != "list" && what != "open" && !(key.empty() && what != "make");
+  for (bool up = in_folder; path.rfind('/') != 0; up = access(path.c_str(), F_OK) != 0) {
+    if (!up) break;
+    path.resize(path.rfind('/'));
+  }
+  return path;
+}
+
 }  // namespace
 
 Error FileStoreError(int error_number, std::string_view what, const std::string& key,
@@ -79,7 +93,7 @@ Error FileStoreError(int error_number, std::string_view what, const std::string&
       CodeOf(error_number),
       StrCat("cannot ", what, " ", object, "store ", Quoted(location, 500), ": ",
              error_number == kNoFile ? "it is a device, a pipe or a socket" : strerror(error_number)),
-      HintOf(error_number, location)};
+      HintOf(error_number, OwnedPath(what, key, location))};
 }
 
 }  // namespace overcap
