@@ -7,7 +7,9 @@ Usage: tools/run_tests.py [--jobs N] [--most N] [--keep-going] [--no-python] --b
   --build release      test programs of build/release; may be given several times. The first one's `overcap` is
                        what the Python suites (tests/*/test_*.py, stdlib unittest) run as $OVERCAP_BINARY. With
                        `release:sys_test,net_test` only these programs of it
-  --jobs N, --most N   N suites at once; up to N (as --jobs) while processors and memory are idle: many wait for real servers
+  --jobs N             N suites at once, 2 unless told
+  --most N             Python suites apart from test programs: --jobs of each at once, and up to N Python suites while only test
+                       programs, which get low priority, keep the processors busy: many wait for real servers, programs compute
   --no-python          test programs only
   --failed-step NAME   something before the tests failed: counted and named at the end
   FILTER               suites whose name contains it; with `SUITE:TEST` only tests whose name contains TEST
@@ -15,7 +17,8 @@ Usage: tools/run_tests.py [--jobs N] [--most N] [--keep-going] [--no-python] --b
 Every suite gets a temporary folder of its own (TMPDIR, OVERCAP_HOME and HOME lie in it), a deadline, and has what it
 left running ended. The folder of a suite that failed is kept and named. A Python suite may ask for more time than
 the usual with a line `DEADLINE_SECONDS = 400`. Those that took longest last time begin first; the seconds of each are kept
-in $XDG_CACHE_HOME/overcap-check (~/.cache) for all clones.
+in $XDG_CACHE_HOME/overcap-check (~/.cache) for all clones. With each suite stands how long it ran and how much of a processor it
+took meanwhile, daemons that left it aside.
 
 A Python suite of which a few tests failed is run once more when nothing else runs: the machine may have been too busy for
 the real daemons in it. What then passes is counted as passed, and named at the end as unsteady: it wants mending.
@@ -30,6 +33,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -39,9 +43,10 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-GTEST_DEADLINE = 900  # with the race detector, beside seven other suites
+GTEST_DEADLINE = 900  # with the race detector, beside other suites and behind them
 PYTHON_DEADLINE = 240
 SHOWN_LINES = 200  # of a failed suite's output
+LOW_PRIORITY = 5   # of test programs beside Python suites: those have deadlines of real daemons to meet
 MOST_UNSTEADY = 4  # failed tests in all; more are no bad luck
 
 SANITIZER_ENV = {
@@ -70,6 +75,7 @@ class Outcome:
     output: str = ""
     folder: str = ""    # kept when something failed
     seconds: float = 0.0
+    busy: float = 0.0   # of these, on a processor
     left_behind: list = dataclasses.field(default_factory=list)
 
 
@@ -175,20 +181,36 @@ def end_processes_of(folder):
     return list(seen.values())
 
 
-def run_process(suite, folder, report):
-    """(exit status, or None at the deadline; seconds)"""
+def ends_within(process, seconds):
+    """Waits without taking its exit status."""
+    watched = os.pidfd_open(process.pid)
+    try:
+        poll = select.poll()
+        poll.register(watched, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+    finally:
+        os.close(watched)
+
+
+def run_process(suite, folder, report, low_priority):
+    """(exit status, or None at the deadline; seconds; seconds on a processor)"""
     begin = time.monotonic()
+    nice = ["nice", "-n", str(LOW_PRIORITY)] if low_priority else []
     with open(folder / "output", "wb") as output:
-        process = subprocess.Popen(suite_command(suite, report), env=suite_env(suite, folder), cwd=ROOT, stdout=output,
+        process = subprocess.Popen(nice + suite_command(suite, report), env=suite_env(suite, folder), cwd=ROOT, stdout=output,
                                    stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
-        try:
-            status = process.wait(suite.deadline)
-        except subprocess.TimeoutExpired:
-            status = None
-            end_processes_of(folder)
-            process.kill()
-            process.wait()
-    return status, time.monotonic() - begin
+    if low_priority:
+        try:  # where the kernel shares processors among sessions, the priority of the session counts
+            pathlib.Path(f"/proc/{process.pid}/autogroup").write_text(str(LOW_PRIORITY))
+        except OSError:
+            pass
+    in_time = ends_within(process, suite.deadline)
+    if not in_time:
+        end_processes_of(folder)
+        os.kill(process.pid, signal.SIGKILL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode if in_time else None, time.monotonic() - begin, usage.ru_utime + usage.ru_stime
 
 
 def read_gtest(report, outcome):
@@ -268,12 +290,12 @@ def judge(outcome, status, report):
         outcome.failed.append(f"the suite: exit status {status} though no test failed (a sanitizer's report?)")
 
 
-def run_suite(suite):
+def run_suite(suite, low_priority=False):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="oct-", dir="/tmp"))
     folder.chmod(0o755)  # tests of several users: others may pass through, and learn where they are
     report = folder / "report"
     outcome = Outcome(suite)
-    status, outcome.seconds = run_process(suite, folder, report)
+    status, outcome.seconds, outcome.busy = run_process(suite, folder, report, low_priority)
     outcome.left_behind = end_processes_of(folder)
     outcome.output = (folder / "output").read_text(errors="replace")
     judge(outcome, status, report)
@@ -297,7 +319,8 @@ def remove_folder(folder):
 def show(outcome):
     total = outcome.passed + len(outcome.failed) + len(outcome.skipped)
     word = "FAILED" if outcome.failed else "ok"
-    print(f"  {word:6} {outcome.suite.name}  {outcome.passed}/{total}  {outcome.seconds:.1f} s", flush=True)
+    print(f"  {word:6} {outcome.suite.name}  {outcome.passed}/{total}  {outcome.seconds:.1f} s, "
+          f"{outcome.busy:.1f} s busy", flush=True)
     for command in outcome.left_behind:
         print(f"         left running, ended: {command[:150]}")
     if outcome.failed:
@@ -312,7 +335,7 @@ def show(outcome):
 
 
 class Gate:
-    """Lets `jobs` suites in, and one more at a time, up to `most`, while the machine is idle."""
+    """Lets `jobs` suites in, and one more at a time, up to `most`, while the machine is idle but for what has low priority."""
 
     IDLE_SHARE = 0.3     # of all processors since the last look
     FREE_SHARE = 0.25    # of the memory
@@ -324,10 +347,10 @@ class Gate:
         self.looked, self.ticks = time.monotonic(), self.processor_ticks()
 
     @staticmethod
-    def processor_ticks():
-        """(idle, all) since boot"""
-        ticks = [int(word) for word in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-        return ticks[3] + ticks[4], sum(ticks)
+    def processor_ticks(stat=pathlib.Path("/proc/stat")):
+        """(idle or at low priority, all) since boot"""
+        ticks = [int(word) for word in stat.read_text().split("\n", 1)[0].split()[1:9]]
+        return ticks[1] + ticks[3] + ticks[4], sum(ticks)
 
     @staticmethod
     def memory_is_free():
@@ -356,16 +379,21 @@ class Gate:
             self.changed.notify()
 
 
-def run_all(suites, gate, keep_going):
+def run_all(suites, jobs, most, keep_going):
     outcomes = []
     stop = threading.Event()
+    gate = Gate(jobs, most)
+    apart = most > jobs  # test programs from Python suites
 
     def one(suite):
+        if apart and not suite.python:
+            return None if stop.is_set() else run_suite(suite, low_priority=True)
         with gate:
             return None if stop.is_set() else run_suite(suite)
 
-    with concurrent.futures.ThreadPoolExecutor(gate.most) as pool:
-        for future in concurrent.futures.as_completed([pool.submit(one, suite) for suite in suites]):
+    with concurrent.futures.ThreadPoolExecutor(jobs) as programs, concurrent.futures.ThreadPoolExecutor(gate.most) as pool:
+        begun = [(programs if apart and not suite.python else pool).submit(one, suite) for suite in suites]
+        for future in concurrent.futures.as_completed(begun):
             outcome = future.result()
             if outcome is None:
                 continue
@@ -426,9 +454,10 @@ def main():
     args = parser.parse_args()
     suites = longest_first(find_suites(args.build, not args.no_python, args.filter))
     begin = time.monotonic()
-    outcomes, unsteady = second_chance(run_all(suites, Gate(args.jobs, args.most), args.keep_going))
+    outcomes, unsteady = second_chance(run_all(suites, args.jobs, args.most, args.keep_going))
     remember_seconds(outcomes)
-    print(f"{len(outcomes)} suites, {sum(o.seconds for o in outcomes):.0f} s of them in {time.monotonic() - begin:.0f} s")
+    print(f"{len(outcomes)} suites, {sum(o.seconds for o in outcomes):.0f} s of them in {time.monotonic() - begin:.0f} s, "
+          f"{sum(o.busy for o in outcomes):.0f} s busy")
     return summary(outcomes, suites, args.failed_step, unsteady)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/run_tests.py counts right, never hides a failure, and ends what a suite leaves behind."""
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -37,6 +38,9 @@ SLOW = "DEADLINE_SECONDS = 1\n" + GOOD.replace("pass", "import time; time.sleep(
 GTEST_THAT_DIES = """#!/bin/sh
 printf '[ RUN      ] A.Good\\n[       OK ] A.Good (0 ms)\\n[ RUN      ] A.Bad\\n'
 kill -SEGV $$
+"""
+GTEST_THAT_PASSES = """#!/bin/sh
+printf '{"testsuites": [{"name": "A", "testsuite": [{"name": "B", "status": "RUN"}]}]}' >"${1#*json:}"
 """
 
 
@@ -116,8 +120,7 @@ class RunTests(unittest.TestCase):
         self.assertFalse(command.exists() and command.read_bytes())  # a zombie has no command line
 
     def test_only_the_programs_that_are_named_of_a_build_run(self):
-        good = "#!/bin/sh\nprintf '{\"testsuites\": [{\"name\": \"A\", \"testsuite\": [{\"name\": \"B\", \"status\": \"RUN\"}]}]}' >\"${1#*json:}\"\n"
-        suites = {"build/asan/unit/a_test": good, "build/asan/unit/b_test": GTEST_THAT_DIES}
+        suites = {"build/asan/unit/a_test": GTEST_THAT_PASSES, "build/asan/unit/b_test": GTEST_THAT_DIES}
         status, out = self.run_with(suites, "--build", "asan:a_test")
         self.assertEqual((status, out.splitlines()[-1]), (0, "1 passed, 0 failed"), out)
         self.assertNotIn("b_test", out)
@@ -131,6 +134,40 @@ class RunTests(unittest.TestCase):
         (self.root / "pid").unlink()
         self.run_with(suites, "--jobs", "1")
         self.assertIn("test_b.py", (self.root / "pid").read_text().splitlines()[0])
+
+    def test_test_programs_run_beside_python_suites_and_at_low_priority(self):
+        meet = "i=0; until [ -e {0}/waits ] || [ $i = 600 ]; do sleep 0.05; i=$((i+1)); done; nice >{0}/computes; [ -e {0}/waits ] || exit 1\nprintf"
+        program = GTEST_THAT_PASSES.replace("printf", meet.format(self.root))
+        waits = GOOD.replace("pass", f"""
+        import os, pathlib, time
+        pathlib.Path("{self.root}/waits").write_text(str(os.nice(0)))
+        end = time.monotonic() + 30
+        while not pathlib.Path("{self.root}/computes").exists():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+""")
+        suites = {"tests/cli/test_waits.py": waits, "build/release/unit/a_test": program}
+        status, out = self.run_with(suites, "--jobs", "1", "--most", "2")  # each waits for the other
+        self.assertEqual((status, out.splitlines()[-1]), (0, "2 passed, 0 failed"), out)
+        own = os.nice(0)
+        self.assertEqual((self.root / "waits").read_text(), str(own))
+        self.assertEqual((self.root / "computes").read_text().strip(), str(min(19, own + 5)))
+
+    def test_a_processor_at_low_priority_counts_as_idle(self):
+        spec = importlib.util.spec_from_file_location("run_tests", TOOLS / "run_tests.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["run_tests"] = module  # dataclasses look for it
+        spec.loader.exec_module(module)
+        stat = self.root / "stat"  # user, nice, system, idle, iowait, irq, softirq, steal, guest
+        stat.write_text("cpu  1 20 300 4000 50000 6 7 8 9000000\ncpu0 1 1 1 1 1 1 1 1 1\n")
+        self.assertEqual(module.Gate.processor_ticks(stat), (54020, 54342))
+
+    def test_what_a_suite_takes_of_a_processor_is_told(self):
+        busy = GOOD.replace("pass", "\n        import time\n        while time.process_time() < 1: pass")
+        out = self.run_with({"tests/cli/test_busy.py": busy, "tests/cli/test_idle.py": GOOD.replace("pass", "import time; time.sleep(1)")})[1]
+        seconds = {line.split()[1]: float(line.split()[-3]) for line in out.splitlines() if line.startswith("  ok")}
+        self.assertGreaterEqual(seconds["cli/test_busy"], 1, out)
+        self.assertLess(seconds["cli/test_idle"], 1, out)
 
     def test_the_filter_takes_suites_and_tests(self):
         suites = {"tests/cli/test_mixed.py": MIXED, "tests/cli/test_good.py": GOOD}
