@@ -93,6 +93,14 @@ function(overcap_test_sources out name)
   set(${out} ${plain} ${placed} ${own} PARENT_SCOPE)
 endfunction()
 
+# overcap_library_first(TARGET LIBRARIES...): of a template or an inline function that tests and libraries both use, the linker keeps
+# what it reads first. That is to be the library's, as it is tested and optimised, not the slow one of the tests.
+function(overcap_library_first target)
+  foreach(library ${ARGN})
+    target_link_options(${target} PRIVATE -Wl,--whole-archive $<TARGET_FILE:${library}> -Wl,--no-whole-archive)
+  endforeach()
+endfunction()
+
 # overcap_library(NAME [DEPS ...]): src/NAME/**.cc without tests -> library `overcap_NAME`;
 # src/NAME/**_test.cc -> program `NAME_test`. NAME may be a path such as clusters/local.
 function(overcap_library name)
@@ -117,6 +125,9 @@ function(overcap_library name)
     target_link_libraries(${id}_test PRIVATE overcap_${id} ${ARG_TEST_DEPS} GTest::gtest_main rapidcheck)
     # Tests are compiled more often than they run: without optimisation in half the time, sanitized ones above all.
     target_compile_options(${id}_test PRIVATE -O0)
+    if(sources)
+      overcap_library_first(${id}_test overcap_${id})
+    endif()
     overcap_precompile(${id}_test <gtest/gtest.h>)
     set_target_properties(${id}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/unit)
     add_test(NAME ${id} COMMAND ${id}_test)
