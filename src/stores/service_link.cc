@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/text.h"
 #include "net/http/http_date.h"
 #include "net/http/retry_loop.h"
 #include "sys/random.h"
