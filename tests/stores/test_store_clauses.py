@@ -2,6 +2,7 @@
 """What `overcap store` promises beside plain copies, as a user meets it: keys of an instance's role, services that are not what they
 should be, disks that are full, bad ways, terminals. Ceph, Azurite, and servers that lie."""
 import contextlib
+import http.client
 import http.server
 import signal
 import socket
@@ -206,6 +207,32 @@ class Trouble(OnCeph):
         self.assertIn("removed 8 files", self.ok("store", "rm", "-r", there).err)
         self.assertEqual(self.server.calls.keys(BUCKET, prefix), [])
 
+    @needs_root
+    def test_the_bucket_in_the_host_s_name(self):
+        hosts = self.root / "hosts"
+        hosts.write_text(f"127.0.0.1 localhost {BUCKET}.localhost\n")
+        self.write("overcap.yaml", f"stores:\n  v: {{at: 's3://{BUCKET}/host style', endpoint: 'http://localhost:{self.server.port}', path_style: false}}\n")
+
+        def store(*words):
+            done = subprocess.run(["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', hosts, self.binary, "store", *words],
+                                  env=self.env, cwd=self.project, capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        files = make_tree(self.project / "from")
+        store("cp", "from", "v")
+        store("cp", "v", "back")
+        self.assertEqual(tree(self.project / "back"), files)
+        self.assertEqual(len(self.server.calls.keys(BUCKET, "host style/")), len(files))
+        url = store("url", "v:a+b&c=d?e#f%41").strip()
+        host = f"{BUCKET}.localhost:{self.server.port}"
+        self.assertTrue(url.startswith(f"http://{host}/host%20style/a%2Bb"), url)
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)) as connection:
+            connection.request("GET", url.removeprefix(f"http://{host}"), headers={"host": host})
+            self.assertEqual(connection.getresponse().read(), b"4")
+        store("rm", "-r", "v")
+        self.assertEqual(self.server.calls.keys(BUCKET, "host style/"), [])
+
     def test_ctrl_c_while_the_service_does_not_answer(self):
         with socket.socket() as deaf:
             deaf.bind(("127.0.0.1", 0))
@@ -213,7 +240,8 @@ class Trouble(OnCeph):
             env = {**self.env, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{deaf.getsockname()[1]}"}
             (self.project / "from").mkdir()
             (self.project / "from/x").write_bytes(b"1")
-            for words in (["store", "cp", "from", f"s3://{BUCKET}/deaf"], ["store", "check", "from", f"s3://{BUCKET}/deaf"]):
+            for words in (["store", "cp", "from", f"s3://{BUCKET}/deaf"], ["store", "check", "from", f"s3://{BUCKET}/deaf"],
+                          ["fanout", f"s3://{BUCKET}/deaf", "--to", str(self.root / "deaf"), "--hosts", "localhost"]):
                 process = self.start(*words, env=env)
                 connection, _ = deaf.accept()  # it has asked, and waits
                 self.addCleanup(connection.close)

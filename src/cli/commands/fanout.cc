@@ -250,6 +250,7 @@ Result<int> DoFanout(World& world, const Args& args) {
   OC_TRY(hosts, FindFanoutHosts(around, std::string(args.Get("--hosts"))));
   for (const std::string& warning : hosts.warnings) world.out().Warn(warning);
   const StopSignals signals;
+  const StopGrace grace(signals, StoppedLate(world));
   ProgressMeter meter(world.out(), world.clock());
   const auto stopped = [&](const Error& error) {
     return EndFailed(world, signals, error, "stopped; the same command goes on where this one ended");

@@ -2,6 +2,7 @@
 #include "control/workspace_backup.h"
 
 #include "cli/commands/commands.h"
+#include "cli/commands/store_words.h"
 #include "cli/commands/workspace_words.h"
 
 namespace overcap::cli {
@@ -15,6 +16,7 @@ constexpr Flag kWorkspaceBackupFlags[] = {
 Result<int> RunWorkspaceBackup(World& world, const Args& args) {
   OC_TRY(opened, OpenWorkspaceHere(world, args.words().empty() ? "" : args.words()[0]));
   const StopSignals signals;
+  const StopGrace grace(signals, StoppedLate(world));
   ProgressMeter meter(world.out(), world.clock());
   WorkspaceBackupOptions options;
   options.message = args.Get("--message");
