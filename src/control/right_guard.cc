@@ -8,10 +8,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sys/pipe.h"
+#include "sys/process.h"
 
 namespace overcap {
 namespace {
@@ -19,6 +19,7 @@ namespace {
 constexpr int kMostGroups = 4096;
 constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
 constexpr int64_t kAgainUs = 50'000;
+constexpr int64_t kEndUs = 5'000'000;
 constexpr int64_t kLongestPollUs = 1'000'000;  // polls do not see time for which the machine sleeps
 
 // One order, small enough for a pipe to take whole.
@@ -89,7 +90,7 @@ Result<std::unique_ptr<RightGuard>> RightGuard::Make(const Clock& clock) {
 
 RightGuard::~RightGuard() {
   pipe_.Reset();
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+  (void)EndedWithin(pid_, kEndUs);
 }
 
 void RightGuard::Tell(char type, int64_t value) {

@@ -20,7 +20,7 @@ class RightGuard {
   // Forks: to be made before any thread, and before whoever takes this process's children for his own. Times
   // are those of `clock`.
   static Result<std::unique_ptr<RightGuard>> Make(const Clock& clock);
-  ~RightGuard();  // waits until the guard has ended
+  ~RightGuard();  // the guard has ended then, by itself or killed because it is stopped
   RightGuard(const RightGuard&) = delete;
 
   void Watch(const std::vector<pid_t>& groups);  // instead of those before; 0 is none

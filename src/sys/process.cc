@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <mutex>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -17,7 +18,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/clock.h"
 #include "sys/file_limit.h"
+#include "sys/pidfd_info.h"
 
 namespace overcap {
 namespace {
@@ -39,6 +42,7 @@ struct Child {
 };
 
 constexpr size_t kStackBytes = 256 << 10;
+constexpr int64_t kDieUs = 1'000'000;  // after a KILL; a kernel that holds it longer is not waited for
 
 bool FailAt(Child* child, Stage stage, int item = 0) {
   child->error = errno;
@@ -197,6 +201,21 @@ Result<Spawned> Clone(Child* child) {
   return spawned;
 }
 
+bool TookEnd(pid_t child, int64_t timeout_us) {
+  const PosixClock clock;
+  const int64_t end_us = clock.MonotonicUs() + timeout_us;
+  const auto pidfd = OpenPidfd(child);
+  for (;;) {
+    const pid_t ended = waitpid(child, nullptr, WNOHANG);
+    if (ended == child || (ended < 0 && errno != EINTR)) return true;
+    const int64_t left_us = end_us - clock.MonotonicUs();
+    if (left_us <= 0) return false;
+    // A kernel that is too old for it only lets time pass.
+    pollfd end{pidfd ? pidfd->Get() : -1, POLLIN, 0};
+    (void)poll(&end, 1, static_cast<int>(std::min<int64_t>(left_us / 1000 + 1, pidfd ? 1000 : 5)));
+  }
+}
+
 }  // namespace
 
 std::string_view PathOf(const std::vector<std::string>& env) {
@@ -210,6 +229,13 @@ void SetDefaultSignals() {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
   for (int sig = 1; sig < NSIG; ++sig) sigaction(sig, &action, nullptr);
+}
+
+bool EndedWithin(pid_t child, int64_t timeout_us) {
+  if (TookEnd(child, timeout_us)) return true;
+  kill(child, SIGKILL);
+  (void)TookEnd(child, kDieUs);
+  return false;
 }
 
 void HeedChildren() {

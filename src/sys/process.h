@@ -65,6 +65,9 @@ void SetDefaultSignals();
 // now on this process does.
 void HeedChildren();
 
+// Takes the end of a child of ours, for which it waits so long; false: it had not ended, and was killed.
+bool EndedWithin(pid_t child, int64_t timeout_us);
+
 // How a process ended.
 struct ProcessEnd {
   int exit_status = -1;  // its own; 128 + signal when it died by one

@@ -216,5 +216,20 @@ TEST(ResolveProgram, LooksInThePathRelativeToTheFolder) {
   EXPECT_EQ(ResolveProgram("", "/bin", cwd).error().code, ErrorCode::kUsage);
 }
 
+TEST(EndedWithin, TakesTheEndOfAChild) {
+  const auto child = Spawn(Request({"/bin/sh", "-c", "exit 0"}));
+  ASSERT_TRUE(child);
+  EXPECT_TRUE(EndedWithin(child->pid, 60'000'000));
+  EXPECT_EQ(waitpid(child->pid, nullptr, WNOHANG), -1);
+  EXPECT_TRUE(EndedWithin(child->pid, 0)) << "there is none";
+}
+
+TEST(EndedWithin, KillsAChildThatDoesNotEnd) {
+  const auto child = Spawn(Request({"/bin/sh", "-c", "kill -STOP $$; exec sleep 1000"}));
+  ASSERT_TRUE(child);
+  EXPECT_FALSE(EndedWithin(child->pid, 10'000));
+  EXPECT_EQ(kill(child->pid, 0), -1);
+}
+
 }  // namespace
 }  // namespace overcap

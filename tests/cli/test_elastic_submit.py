@@ -23,15 +23,19 @@ class ElasticJobs(Rig):
 
     def agents(self, job_id):
         """{number of the node: process of its agent}."""
-        found = {}
+        return self.agents_and_guards(job_id)[0]
+
+    def agents_and_guards(self, job_id):
+        """The same, and {number of the node: the process that guards its ranks}."""
+        found = ({}, {})
         for pid in self.processes():
             try:
                 words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
                 guard = "guard" in pathlib.Path(f"/proc/{pid}/comm").read_text()  # beside the agent, and as it is called
             except OSError:
                 continue
-            if not guard and b"launch" in words[1:2] and b"--node-rank" in words and job_id.encode() in b" ".join(words):
-                found[int(words[words.index(b"--node-rank") + 1])] = pid
+            if b"launch" in words[1:2] and b"--node-rank" in words and job_id.encode() in b" ".join(words):
+                found[guard][int(words[words.index(b"--node-rank") + 1])] = pid
         return found
 
     def group(self, job_id, kind="epoch"):
@@ -118,6 +122,26 @@ class ElasticJobs(Rig):
         record = self.ended(job_id, PATIENCE)
         self.assertEqual((record["state"], record["signal"]), ("failed", 9), record)
         self.assertIn("the agent of node 0 was killed", record["reason"])
+
+    def test_agents_that_told_their_end_and_do_not_end_hold_up_no_job(self):
+        self.declare_gpus(2)
+        job_id = self.submit("--nodes", "2:2", "--gpus-per-node", "1", "--cpus", "1", *shell(TELL + STAY))
+        self.until_epoch(1, 2)
+        agents, guards = self.agents_and_guards(job_id)
+        for pid in guards.values():
+            os.kill(pid, signal.SIGSTOP)  # each agent waits for its guard, after all else
+        (self.facts / "go").touch()
+        folder = self.home / "jobs" / job_id / "attempt-1"
+        self.until(lambda: (folder / "node-0/result.json").exists(), "the result of node 0", PATIENCE)
+        os.kill(agents[0], signal.SIGSTOP)
+        record = self.ended(job_id, PATIENCE)
+        self.assertEqual((record["state"], record["exit_status"]), ("succeeded", 0), record)
+        notes = "the agent of node 0 had written its result and did not end: it was killed"
+        self.assertIn(notes, self.ok("query", job_id).out)
+        ends = [json.loads(line) for line in (folder / "agent-0.jsonl").read_text().splitlines() if '"rank_end"' in line]
+        self.assertEqual({end["rank"]: end["signal"] for end in ends}, {0: 9, 1: 0})
+        for pid in (*agents.values(), *guards.values()):
+            self.until(lambda: not os.path.exists(f"/proc/{pid}"), "nothing to be left", PATIENCE)
 
     def test_what_cannot_be_is_refused_in_one_line(self):
         self.declare_gpus(2)

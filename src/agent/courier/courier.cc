@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "agent/courier/courier_message.h"
 #include "base/json_scan.h"
@@ -26,7 +25,8 @@ namespace {
 constexpr int64_t kSecond = 1'000'000;
 constexpr int64_t kLongestUs = 3600 * kSecond;  // for code; it is much, or the store is slow
 constexpr int64_t kAnswerUs = 150 * kSecond;    // stores try for 90 s
-constexpr int64_t kSlackUs = 5 * kSecond;       // over the time that it was given
+constexpr int64_t kStartUs = 60 * kSecond;
+constexpr int64_t kSlackUs = 5 * kSecond;  // over the time that it was given
 constexpr int kLookMs = 20;
 constexpr size_t kNamesAtOnce = 200;
 
@@ -70,7 +70,9 @@ Result<void> Courier::Connect() {
   request.group = ProcessGroup::kSession;
   OC_TRY(spawned, Spawn(request));
   // It leaves its place to a child at once.
-  while (waitpid(spawned.pid, nullptr, 0) < 0 && errno == EINTR) continue;
+  if (!EndedWithin(spawned.pid, kStartUs))
+    return Fail(ErrorCode::kUnavailable,
+                "the courier, which carries code and logs, did not start within 60s");
   line_ = std::move(ours);
   return {};
 }

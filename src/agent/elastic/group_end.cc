@@ -22,9 +22,11 @@ Ending OfWord(const GroupEvent& word) {
 
 Ending EndingOf(const NodeEnds& ends) {
   const auto well = [](const auto& end) { return end && end->ok(); };
-  if (std::any_of(ends.agents.begin(), ends.agents.end(), well)) return {JobState::kSucceeded, 0, 0, -1, ""};
+  const bool told_well = ends.word && ends.word->status == 0;
+  if (told_well || std::any_of(ends.agents.begin(), ends.agents.end(), well))
+    return {JobState::kSucceeded, 0, 0, -1, ""};
   if (ends.told_to_stop) return {JobState::kCancelled, 128 + SIGTERM, SIGTERM, -1, ""};
-  if (ends.word && ends.word->status != 0) return OfWord(*ends.word);
+  if (ends.word) return OfWord(*ends.word);
   for (size_t node = 0; node < ends.agents.size(); ++node) {
     const auto& end = ends.agents[node];
     if (!end) continue;

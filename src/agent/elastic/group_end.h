@@ -15,7 +15,7 @@ namespace overcap {
 // group. Agents that were lost on the way count for nothing when another one ended well. Pure.
 struct NodeEnds {
   std::vector<std::optional<ProcessEnd>> agents;  // nullopt: not known
-  std::optional<GroupEvent> word;                 // the `ended` of an agent that did not leave
+  std::optional<GroupEvent> word;  // the `ended` of an agent that did not leave; a good one first
   bool told_to_stop = false;
 };
 Ending EndingOf(const NodeEnds& ends);

@@ -50,6 +50,11 @@ TEST(GroupEnd, AnAgentThatWasKilledIsNamed) {
   EXPECT_EQ(ending.reason, "the agent of node 0 was killed by signal 9");
 }
 
+TEST(GroupEnd, AnAgentThatWasKilledWhenItHadToldAGoodEndIsASuccess) {
+  EXPECT_EQ(EndingOf(NodeEnds{{ProcessEnd{137, 9}}, Ended(0, ""), false}).state, JobState::kSucceeded);
+  EXPECT_EQ(EndingOf(NodeEnds{{ProcessEnd{137, 9}}, Ended(4, "rank 0 failed first"), false}).exit_status, 4);
+}
+
 TEST(NodeCommand, EachNodeHasItsPlaceAndItsShare) {
   JobSpec spec;
   spec.id = "u_1_00000001";

@@ -25,6 +25,8 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kRestUs = 5'000'000;  // for the others to end after the one that led them
 constexpr int64_t kSentUs = (kDrainSeconds + 5) * 1'000'000;  // and to have their logs in the job's store
 constexpr int64_t kLookUs = 200'000;
+constexpr int64_t kLateLookUs = 5'000'000;
+constexpr int64_t kLateUs = 15'000'000;  // an agent has nothing to do any more when it has written its result
 constexpr int kUsualUmask = 022;
 constexpr int64_t kMostEvents = 4 << 20;
 
@@ -61,6 +63,7 @@ class NodeAgents::Ends : public GroupObserver {
   void OnNote(const std::string& text) override { next_.OnNote(text); }
 
   const std::vector<std::optional<ProcessEnd>>& ends() const { return ends_; }
+  pid_t Alive(size_t agent) const { return agent < pids_.size() ? pids_[agent] : 0; }  // 0: it has ended
   bool AgentsEnded() const {
     return std::all_of(ends_.begin(), ends_.end(), [](const auto& end) { return end.has_value(); });
   }
@@ -109,6 +112,7 @@ NodeAgents::NodeAgents(const JobSpec& spec, const AgentOptions& options, const R
   }
   for (int node = 0; node < options.nodes; ++node) AddAgent(variables, folder, node);
   agents_ = members_.size();
+  told_us_.resize(agents_);
   if (others != nullptr) AddOthers(*others, variables, folder);
 }
 
@@ -206,7 +210,8 @@ std::optional<GroupEvent> NodeAgents::LastWord() const {
     for (const std::string& line : Split(*text, '\n')) {
       auto event = ParseGroupEvent(line);
       const bool left = event && event->status == 128 + SIGTERM;
-      if (event && event->event == "ended" && !left) last = std::move(event);
+      const bool well = last && last->status == 0;
+      if (event && event->event == "ended" && !left && !well) last = std::move(event);
     }
   }
   return last;
@@ -229,9 +234,26 @@ bool NodeAgents::OthersSend(int64_t now_us) const {
   return CountSent(said.value_or("")) + 1 < LastGroupSize(events.value_or(""));
 }
 
+// Nobody needs an agent that has told how it ended: whatever holds it, the job goes on without it.
+void NodeAgents::KillLate(int64_t now_us) {
+  if (now_us < look_us_) return;
+  look_us_ = now_us + kLateLookUs;
+  for (size_t node = 0; node < agents_; ++node) {
+    const pid_t pid = ends_->Alive(node);
+    const std::string result = StrCat(command_.attempt_folder, "/node-", node, "/result.json");
+    if (pid <= 0 || !PosixFiles().Exists(result)) continue;
+    if (!told_us_[node]) told_us_[node] = now_us;
+    if (now_us - *told_us_[node] < kLateUs) continue;
+    ends_->OnNote(
+        StrCat("the agent of node ", node, " had written its result and did not end: it was killed"));
+    kill(pid, SIGKILL);
+    told_us_[node] = now_us;
+  }
+}
+
 int64_t NodeAgents::Prepare(std::vector<pollfd>* fds) {
   const int64_t next = watch_ != nullptr ? watch_->Prepare(fds) : kNever;
-  return forced_ ? next : std::min({next, leave_until_us_, rest_until_us_});
+  return forced_ ? next : std::min({next, leave_until_us_, rest_until_us_, look_us_});
 }
 
 bool NodeAgents::Act(std::span<const pollfd> fds) {
@@ -243,6 +265,7 @@ bool NodeAgents::Act(std::span<const pollfd> fds) {
     rest_until_us_ = now_us + kRestUs;
   }
   if (now_us >= rest_until_us_ && OthersSend(now_us)) rest_until_us_ = now_us + kLookUs;
+  KillLate(now_us);
   forced_ = now_us >= std::min(leave_until_us_, rest_until_us_);
   return forced_;
 }

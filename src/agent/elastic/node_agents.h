@@ -54,6 +54,7 @@ class NodeAgents : public Ranks, private GroupCompanion {
   std::optional<GroupEvent> LastWord() const;
   void TellToLeave();
   bool OthersSend(int64_t now_us) const;
+  void KillLate(int64_t now_us);
 
   int64_t Prepare(std::vector<pollfd>* fds) override;
   bool Act(std::span<const pollfd> fds) override;
@@ -77,6 +78,8 @@ class NodeAgents : public Ranks, private GroupCompanion {
   Ends* ends_ = nullptr;  // while it runs
   int64_t leave_until_us_, rest_until_us_, ended_us_;
   bool told_to_stop_ = false, forced_ = false;
+  int64_t look_us_ = 0;                          // for agents that have told their end and do not end
+  std::vector<std::optional<int64_t>> told_us_;  // since when
 };
 
 }  // namespace overcap

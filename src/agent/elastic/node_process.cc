@@ -36,10 +36,12 @@ Result<void> WriteTo(const std::string& path) {
 Result<int> RunToEnd(NodeProcess process) {
   const std::string program = OwnProgram();
   const std::vector<char*> argv = Pointers(process.argv), env = Pointers(process.env);
+  const pid_t own = getpid();
   const pid_t pid = fork();
   if (pid < 0) return Fail(ErrnoError(errno, "cannot start 'overcap launch'"));
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != own) _exit(126);  // who started it died before that
     if (!process.folder.empty() && chdir(process.folder.c_str()) != 0) _exit(126);
     execve(program.c_str(), argv.data(), env.data());
     _exit(127);

@@ -15,6 +15,7 @@ using elastic::kNever;
 
 namespace {
 
+constexpr int64_t kLookUs = 30'000'000;   // whether there is something to do, also when nothing says so
 constexpr int64_t kLingerUs = 3'000'000;  // for members to hear that the job has ended
 
 std::string NnodesText(const ElasticOptions& options) {
@@ -71,9 +72,11 @@ Result<ElasticEnd> ElasticAgent::Run() {
     }
     std::vector<pollfd> fds{{parts_.supervisor.SignalFd(), POLLIN, 0}};
     const int64_t until = Prepare(&fds);
-    const int64_t wait_us = until == kNever ? kNever : std::max<int64_t>(0, until - NowUs());
+    // A signal that was taken while the last ranks ended wakes nobody up any more.
+    const bool told = parts_.supervisor.CancelRequested() && !leave_noted_;
+    const int64_t wait_us = told ? 0 : std::clamp<int64_t>(until - NowUs(), 0, kLookUs);
     const timespec timeout{wait_us / 1'000'000, wait_us % 1'000'000 * 1000};
-    (void)ppoll(fds.data(), fds.size(), wait_us == kNever ? nullptr : &timeout, nullptr);
+    (void)ppoll(fds.data(), fds.size(), &timeout, nullptr);
     Pump();
   }
   const int signal = parts_.supervisor.CancelRequested() ? parts_.supervisor.CancelSignal() : 0;
