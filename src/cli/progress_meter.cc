@@ -24,6 +24,21 @@ std::string Bar(double part, int width) {
   return StrCat("[", bar, "]");
 }
 
+// While it is not known how much there is in all.
+std::string WithoutTotal(const ProgressFacts& facts, double bytes_per_second) {
+  std::string text;
+  if (facts.files_total > 0) {
+    text = StrCat("  ", facts.files_done, " of ", facts.files_total);
+  } else if (facts.files_done > 0) {
+    text = StrCat(
+        "  ", facts.bytes_done > 0 ? CountOf(facts.files_done, "file") : std::to_string(facts.files_done));
+  }
+  if (facts.bytes_done == 0) return text;
+  text += StrCat("  ", FormatBytes(facts.bytes_done));
+  return bytes_per_second < 1 ? text
+                              : StrCat(text, "  ", FormatBytes(static_cast<int64_t>(bytes_per_second)), "/s");
+}
+
 std::string EventJson(const ProgressFacts& facts, double bytes_per_second, int64_t seconds_left) {
   JsonWriter json;
   json.BeginObject().Field("event", "progress").Field("what", facts.what);
@@ -57,10 +72,7 @@ int64_t ProgressRate::SecondsLeft(int64_t bytes) const {
 std::string ProgressLine(const ProgressFacts& facts, double bytes_per_second, int64_t seconds_left,
                          int width) {
   std::string text(facts.words);
-  if (facts.bytes_total == 0) {
-    if (facts.files_total > 0) return StrCat(text, "  ", facts.files_done, " of ", facts.files_total);
-    return facts.files_done > 0 ? StrCat(text, "  ", facts.files_done) : text;
-  }
+  if (facts.bytes_total == 0) return text + WithoutTotal(facts, bytes_per_second);
   const double part =
       std::clamp(static_cast<double>(facts.bytes_done) / static_cast<double>(facts.bytes_total), 0.0, 1.0);
   std::string tail = StrCat("  ", static_cast<int>(part * 100), "%  ", FormatBytes(facts.bytes_done), " of ",

@@ -59,6 +59,11 @@ TEST(ProgressMeter, UnknownTotalsGiveNoBar) {
   EXPECT_EQ(ProgressLine({"scan", "looking", 12345, 0, 0, 0}, 0, -1, 80), "looking  12345");
   EXPECT_EQ(ProgressLine({"scan", "looking", 3, 9, 0, 0}, 0, -1, 80), "looking  3 of 9");
   EXPECT_EQ(ProgressLine({"scan", "looking", 0, 0, 0, 0}, 0, -1, 80), "looking");
+  EXPECT_EQ(ProgressLine({"copy", "copying", 658, 0, 3 * kMiB, 0}, kMiB, -1, 80),
+            "copying  658 files  3.0 MiB  1.0 MiB/s");
+  EXPECT_EQ(ProgressLine({"copy", "copying", 1, 0, 3 * kMiB, 0}, 0, -1, 80), "copying  1 file  3.0 MiB");
+  EXPECT_EQ(ProgressLine({"read", "reading", 0, 0, 3 * kMiB, 0}, kMiB, -1, 80),
+            "reading  3.0 MiB  1.0 MiB/s");
 }
 
 TEST(ProgressMeter, WithJsonItPrintsEventsAndNotTooMany) {

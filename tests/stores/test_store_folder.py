@@ -63,6 +63,17 @@ class Folders(CopiesHold, StoreRig):
             self.assertEqual(copy.wait(timeout=DEADLINE), -13)  # SIGPIPE, as of cat
         self.assertEqual(err, "")
 
+    def test_every_name_stands_on_one_line(self):
+        (self.project / "from").mkdir()
+        names = ["a\nb", "c\td", "e\x1b[31mf", "plain"]
+        for name in names:
+            (self.project / "from" / name).write_bytes(b"1")
+        shown = ["a\ufffdb", "c\ufffdd", "e\ufffd[31mf", "plain"]
+        self.assertEqual(self.ok("store", "ls", "from").out.split("\n"), [*shown, ""])
+        self.assertEqual([entry["name"] for entry in self.events("store", "ls", "from")], names)
+        steps = self.ok("store", "cp", "from", "to", "--dry-run").out.splitlines()
+        self.assertEqual([line.split("  (")[0].removeprefix("copy").strip() for line in steps], shown)
+
     def test_stdin_is_kept_where_tmpdir_says(self):
         for name in ("t", "a-folder-with-a-longer-name-" + "x" * 60):  # short texts live elsewhere in memory than long ones
             folder = self.root / name

@@ -26,7 +26,7 @@ std::string AsJson(const FolderLine& line) {
 // Line by line, so that a long list needs no memory.
 void Show(Output& out, const FolderLine& line, bool with_size) {
   if (out.json()) return out.Json(AsJson(line));
-  const std::string name = line.name.empty() ? "/" : ToUtf8(line.name);  // an object "folder/" in "folder"
+  const std::string name = line.name.empty() ? "/" : ShownName(line.name);  // an object "folder/" in "folder"
   if (!with_size) return out.Line(name);
   std::string size = line.folder ? "" : FormatBytes(line.object.size);
   if (size.size() < 10) size.insert(0, 10 - size.size(), ' ');

@@ -23,7 +23,7 @@ Result<int> RunStoreStat(World& world, const Args& args) {
     out.Json(json.Field("md5", object.md5).EndObject().Text());
     return 0;
   }
-  out.Line(StrCat("location  ", ToUtf8(location)));
+  out.Line(StrCat("location  ", ShownName(location)));
   out.Line(StrCat("size      ", object.size, " (", FormatBytes(object.size), ")"));
   out.Line(StrCat("modified  ", FormatTimeLocal(object.modified_us)));
   if (!object.version.empty()) out.Line(StrCat("version   ", ToUtf8(object.version)));

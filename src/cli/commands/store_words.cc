@@ -74,6 +74,13 @@ std::string DryRunInWords(const TransferReport& report, const TransferEnd& end) 
 
 }  // namespace
 
+std::string ShownName(std::string_view name) {
+  std::string shown;
+  for (const char c : ToUtf8(name))
+    c == '\n' || c == '\t' ? shown.append("\xEF\xBF\xBD") : shown.append(1, c);
+  return shown;
+}
+
 bool IsInBucket(const StorePlace& place) {
   return place.location.kind == StoreKind::kS3 || place.location.kind == StoreKind::kAzure;
 }
@@ -92,7 +99,7 @@ Result<OpenedStore> OpenFolderAt(World& world, const StorePlace& place, bool cre
 }
 
 Result<OpenedStore> WithEveryName(World& world, OpenedStore opened) {
-  if (!opened.key.empty()) return opened;
+  if (!opened.key.empty() || !IsInBucket(opened.place)) return opened;
   OC_TRY(store, OpenStoreAt(StoreBookOf(world), opened.place, ForPeople(false, KeyRule::kService)));
   opened.store = std::move(store);
   return opened;
@@ -159,7 +166,7 @@ void TellSteps(World& world, TransferOptions* options, StepSums* sums) {
       if (copy) json.Field("why", CopyVerdictText(step.why));
       return world.out().Json(json.EndObject().Text());
     }
-    world.out().Line(StrCat(copy ? "copy    " : "remove  ", ToUtf8(step.key), "  (",
+    world.out().Line(StrCat(copy ? "copy    " : "remove  ", ShownName(step.key), "  (",
                             copy ? StrCat(CopyVerdictText(step.why), ", ") : "", FormatBytes(step.size),
                             ")"));
   };

@@ -66,6 +66,9 @@ void TellProblems(World& world, const std::vector<TransferProblem>& problems, in
 // Objects that are none for us: of services because of their names, elsewhere because they are no files.
 void TellLeftOut(World& world, int64_t left_out, bool in_bucket);
 
+// A name as it stands on a line: what is no text, and what would end the line, as U+FFFD.
+std::string ShownName(std::string_view name);
+
 // Whether a place is in S3 or Azure.
 bool IsInBucket(const StorePlace& place);
 
