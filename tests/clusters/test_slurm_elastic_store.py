@@ -292,6 +292,18 @@ class Nodes(ElasticStoreRig):
         self.go(job)
         self.check_whole(job, lost=("a1-e1-r1",))
 
+    def test_tasks_of_an_array_on_several_nodes_do_not_take_each_others_code(self):
+        self.write("task.py", "import os, time, lines\ntime.sleep(0.5 * int(os.environ['OVERCAP_TASK_ID']))\nimport late\n")
+        self.write("late.py", "import os\nprint('task', os.environ['OVERCAP_TASK_ID'], 'rank', os.environ['RANK'], flush=True)\n")
+        job = self.submit("--array", "0-3", "--nodes", "2", "-n", "0", "--cpus", "1", "--", NODE_PYTHON, "-B", "task.py")
+        record = self.ended(job, PATIENCE)
+        self.assertEqual(record["state"], "succeeded", record)
+        for task in range(4):
+            said = self.ok("logs", "--rank", "all", "--task", str(task), job).out
+            self.assertEqual([said.count(f"task {task} rank {rank}") for rank in range(2)], [1, 1], said)
+        left = [path.name for name in self.slurm.names for path in (self.slurm.folder / f"private.{name}").rglob("code*")]
+        self.assertEqual(left, [])
+
     @unittest.skipUnless(os.path.exists("/dev/fuse") and shutil.which("rclone"), "NOT TESTED: FUSE mounts on nodes need /dev/fuse and rclone")
     def test_every_node_has_the_mounts(self):
         self.write("x", "hello\n")

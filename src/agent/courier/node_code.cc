@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/courier/node_code.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <poll.h>
 #include <unistd.h>
@@ -26,13 +27,16 @@ std::string AttemptOf(const NodeFetch& fetch) {
   return fetch.to.substr(0, fetch.to.rfind('/'));
 }
 
-// Tasks of an array share the attempt's folder, not what is in it.
 Result<void> Remove(const NodeFetch& fetch) {
   PosixFiles files;
   const std::string attempt = AttemptOf(fetch);
-  // The node of the agent has it, and is the agent's to clean up.
-  if (files.Exists(attempt + "/agent-0.claim")) return {};
-  OC_TRY_VOID(files.RemoveTree(fetch.to.ends_with("/code") ? attempt : fetch.to));
+  // Tasks of an array share the attempt's folder, not the code in it.
+  if (!fetch.to.ends_with("/code")) OC_TRY_VOID(files.RemoveTree(fetch.to));
+  // The rest of an agent's node is the agent's to clean up.
+  const std::vector<std::string> names = files.List(attempt).value_or(std::vector<std::string>());
+  if (std::any_of(names.begin(), names.end(), [](const auto& name) { return name.ends_with(".claim"); }))
+    return {};
+  if (fetch.to.ends_with("/code")) OC_TRY_VOID(files.RemoveTree(attempt));
   if (rmdir(attempt.c_str()) != 0 && errno != ENOENT) return {};
   (void)rmdir((fetch.job_dir + "/state").c_str());
   OC_TRY_VOID(files.Remove(fetch.job_dir + "/spec.json"));
