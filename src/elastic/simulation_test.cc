@@ -3,12 +3,13 @@
 // skewed clocks: never are ranks of two epochs alive at once, and when the world heals, a group runs.
 #include <gtest/gtest.h>
 
+#include "base/testing/one_thread.h"
 #include "elastic/testing/sim_world.h"
 
 namespace overcap::elastic::sim {
 namespace {
 
-constexpr uint64_t kSeeds = 2000;
+constexpr uint64_t kSeeds = RoundsInOneThread(2000);
 constexpr uint64_t kSeedsForBroken = 400;
 
 TEST(ElasticSimulation, NeverHasTwoGroupsAtOnceWhateverIsCutAndGoesOnWhenItHeals) {

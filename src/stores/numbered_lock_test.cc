@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "base/testing/one_thread.h"
 #include "base/text.h"
 #include "stores/mem/mem_store.h"
 #include "stores/store_lock.h"
@@ -252,16 +253,17 @@ class CrowdRun {
 };
 
 TEST(NumberedLockCrowd, NeverDoTwoBelieve) {
+  constexpr int kSeeds = RoundsInOneThread(300);
   int taken = 0, followed = 0;
-  for (uint64_t seed = 1; seed <= 300 && !testing::Test::HasFailure(); ++seed) {
+  for (uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(StrCat("seed ", seed));
     CrowdRun run(seed);
     run.Run();
     taken += run.taken();
     followed += run.followed();
   }
-  EXPECT_GT(taken, 3000);
-  EXPECT_GT(followed, 3000);
+  EXPECT_GT(taken, 10 * kSeeds);
+  EXPECT_GT(followed, 10 * kSeeds);
 }
 
 TEST(StoreLock, IsLostForGoodWhenTheStoreIsOutOfReach) {
