@@ -7,6 +7,7 @@ import urllib.request
 
 from store_rig import MIB, CopiesHold, StoreRig, main, make_tree, tree
 from rigs.ceph_rig import Ceph
+from rigs.swift_rig import Swift
 
 DEADLINE_SECONDS = 500
 
@@ -101,6 +102,30 @@ class OnCeph(CopiesHold, StoreRig):
         self.ok("store", "cp", self.here("a"), self.here("b"))
         self.ok("store", "cp", self.here("b"), "back")
         self.assertEqual(tree(self.project / "back"), files)
+
+
+class BetweenServices(StoreRig):
+    def test_buckets_of_two_services_may_have_the_same_name(self):
+        entries = ""
+        for name, kind in (("ceph", Ceph), ("swift", Swift)):
+            server = kind()
+            self.addCleanup(server.close)
+            server.calls.make_bucket("store-tests")
+            keys = self.root / f"{name}.yaml"
+            keys.write_text(f"access_key: '{server.access_key}'\nsecret_key: '{server.secret_key}'\nregion: {server.region}\n")
+            keys.chmod(0o600)
+            entries += f"  {name}: {{at: 's3://store-tests/x', endpoint: '{server.endpoint}', credentials: {keys}}}\n"
+            entries += f"  {name}-again: {{at: 's3://store-tests', endpoint: '{server.endpoint}', credentials: {keys}}}\n"
+        self.write("overcap.yaml", "stores:\n" + entries)
+        files = make_tree(self.project / "from")
+        self.ok("store", "cp", "from", "ceph")
+        self.assertEqual(self.done("store", "sync", "ceph", "swift", "--delete")["copied"], len(files))
+        self.assertEqual(self.done("store", "check", "ceph", "swift")["same"], len(files))
+        self.ok("store", "cp", "swift:large", "ceph:large", "--force")
+        self.ok("store", "cp", "swift", "back")
+        self.assertEqual(tree(self.project / "back"), files)
+        for words in (("cp", "ceph", "ceph-again:x"), ("sync", "ceph-again", "ceph:sub"), ("cp", "ceph:large", "ceph-again:x/large")):
+            self.refused("store", *words, status=2)
 
 
 if __name__ == "__main__":

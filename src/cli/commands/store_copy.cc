@@ -15,20 +15,38 @@ bool IsFolderHere(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+// Buckets of two services may have the same name.
+bool AtOneService(World& world, const StorePlace& a, const StorePlace& b) {
+  if (a.entry == b.entry || !IsInBucket(a)) return true;
+  const StoreBook book = StoreBookOf(world);
+  const auto one = FindStoreAccess(book, a), other = FindStoreAccess(book, b);
+  return one && other && one->s3.endpoint == other->s3.endpoint &&
+         one->azure.endpoint == other->azure.endpoint;
+}
+
+Result<void> RefuseIntoItself(World& world, const OpenedStore& from, const StorePlace& to,
+                              const std::string& to_key, bool removes) {
+  const StoreLocation &source = from.place.location, &target = to.location;
+  const auto refused = from.key.empty()
+                           ? RefuseOverlap(source, target, removes)
+                           : RefuseOverlap(source.Below(from.key), target.Below(to_key), removes);
+  if (refused || !AtOneService(world, from.place, to)) return {};
+  return refused;
+}
+
 Result<TransferReport> CopyOne(World& world, const OpenedStore& from, const StorePlace& to,
                                const TransferOptions& options) {
   const bool into = TakesObjects(world, to);
   OC_TRY(target,
          into ? OpenFolderAt(world, to, !options.dry_run) : OpenObjectAt(world, to, !options.dry_run));
   const std::string key = into ? from.key : target.key;
-  const StoreLocation source = from.place.location.Below(from.key), there = target.place.location.Below(key);
-  OC_TRY_VOID(RefuseOverlap(source, there, false));
+  OC_TRY_VOID(RefuseIntoItself(world, from, target.place, key, false));
   return TransferOne(*from.store, from.key, *target.store, key, options);
 }
 
 Result<TransferReport> CopyAll(World& world, const OpenedStore& from, const StorePlace& to,
                                const TransferOptions& options) {
-  OC_TRY_VOID(RefuseOverlap(from.place.location, to.location, options.remove_extra));
+  OC_TRY_VOID(RefuseIntoItself(world, from, to, "", options.remove_extra));
   if (options.remove_extra && to.location.kind == StoreKind::kFolder)
     OC_TRY_VOID(RefusePreciousFolder(to.location.path, StoreBookOf(world).variables));
   auto target = OpenFolderAt(world, to, !options.dry_run);
