@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/stop_grace.h"
 
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -14,7 +15,12 @@ constexpr std::chrono::milliseconds kLook{100};
 
 StopGrace::StopGrace(const StopSignals& signals, std::function<void(int status)> last_words,
                      std::chrono::milliseconds grace)
-    : signals_(signals), last_words_(std::move(last_words)), grace_(grace), watch_([this] { Watch(); }) {}
+    : signals_(signals), last_words_(std::move(last_words)), grace_(grace) {
+  try {
+    watch_ = std::thread([this] { Watch(); });
+  } catch (const std::system_error&) {  // so many threads as one may have: then a second signal ends it
+  }
+}
 
 StopGrace::~StopGrace() {
   {
@@ -22,7 +28,7 @@ StopGrace::~StopGrace() {
     over_ = true;
   }
   changed_.notify_all();
-  watch_.join();
+  if (watch_.joinable()) watch_.join();
 }
 
 bool StopGrace::EndsWithin(std::chrono::milliseconds time) {

@@ -63,6 +63,25 @@ class Folders(CopiesHold, StoreRig):
             self.assertEqual(copy.wait(timeout=DEADLINE), -13)  # SIGPIPE, as of cat
         self.assertEqual(err, "")
 
+    @needs_root
+    def test_few_threads_are_enough_and_none_are_told(self):
+        self.root.chmod(0o755)
+        self.project.chmod(0o755)
+        files = make_tree(self.project / "from")
+        (self.project / "to").mkdir()
+        (self.project / "to").chmod(0o777)
+        # RLIMIT_NPROC counts what a user has: one whom nobody else is.
+        as_other = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "prlimit"]
+        for most, status in ((1, 5), (4, 0)):
+            done = subprocess.run([*as_other, f"--nproc={most}", str(self.binary), "store", "cp", "from", "to"], cwd=self.project, env=self.env,
+                                  capture_output=True, text=True, timeout=DEADLINE, check=False)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertEqual("no thread can be started" in done.stderr, status != 0, done.stderr)
+        self.assertEqual(tree(self.project / "to"), files)
+        done = subprocess.run([*as_other, "--nproc=1", str(self.binary), "store", "check", "from", "to"], cwd=self.project, env=self.env,
+                              capture_output=True, text=True, timeout=DEADLINE, check=False)
+        self.assertEqual((done.returncode, done.stdout.split()[0]), (0, str(len(files))), done.stderr)
+
     def test_every_name_stands_on_one_line(self):
         (self.project / "from").mkdir()
         names = ["a\nb", "c\td", "e\x1b[31mf", "plain"]

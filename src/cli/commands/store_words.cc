@@ -12,7 +12,7 @@
 namespace overcap::cli {
 namespace {
 
-constexpr size_t kMostShown = 20;
+constexpr int64_t kMostShown = 20, kMostAlike = 3;
 
 OpenStoreOptions ForPeople(bool create, KeyRule keys = KeyRule::kAny) {
   return {.create = create, .keys = keys, .private_files = false, .durable = false};
@@ -174,23 +174,27 @@ void TellSteps(World& world, TransferOptions* options, StepSums* sums) {
 
 void TellProblems(World& world, const std::vector<TransferProblem>& problems, int64_t count) {
   Output& out = world.out();
-  int64_t shown = 0;
+  int64_t shown = 0, unavailable = 0;
   for (const TransferProblem& problem : problems) {
     if (out.json()) {
       JsonWriter json;
       json.BeginObject().Field("event", "problem").Field("key", problem.key);
       json.Field("code", ErrorCodeName(problem.error.code)).Field("reason", problem.error.message);
       out.Json(json.EndObject().Text());
-    } else if (shown < static_cast<int64_t>(kMostShown)) {
-      out.Warn(ProblemInWords(problem));
+      ++shown;
+      continue;
     }
+    // A full disk and a net that is away are the same for all.
+    const bool again = problem.error.code == ErrorCode::kUnavailable && ++unavailable > kMostAlike;
+    if (again || shown == kMostShown) continue;
+    out.Warn(ProblemInWords(problem));
     ++shown;
   }
   const auto hinted = std::find_if(problems.begin(), problems.end(), [](const TransferProblem& problem) {
     return !problem.error.hint.empty();
   });
   if (hinted != problems.end() && !out.json()) out.Note(StrCat("hint: ", hinted->error.hint));
-  const int64_t rest = count - std::min<int64_t>(shown, kMostShown);
+  const int64_t rest = count - shown;
   if (rest > 0 && !out.json()) out.Warn(StrCat("and ", rest, " more"));
 }
 

@@ -2,6 +2,10 @@
 #include "control/transfer/copy_crew.h"
 
 #include <algorithm>
+#include <cstring>
+#include <system_error>
+
+#include "base/text.h"
 
 namespace overcap {
 namespace {
@@ -67,7 +71,18 @@ bool CopyCrew::Add(Job job) {
 
 void CopyCrew::AddThread() {
   if (quit_ || threads_.size() >= static_cast<size_t>(options_.workers)) return;
-  threads_.emplace_back([this] { Work(); });
+  try {
+    threads_.emplace_back([this] { Work(); });
+  } catch (const std::system_error& error) {  // so many processes and threads as one may have
+    if (!threads_.empty()) return;            // then with those that there are
+    report_->gave_up = true;
+    ++report_->failed;
+    report_->problems.push_back(
+        {jobs_.front().task.to,
+         {ErrorCode::kUnavailable, StrCat("no thread can be started: ", strerror(error.code().value())),
+          "see how many there may be ('ulimit -u'), and end other programs"}});
+    jobs_.clear();
+  }
 }
 
 void CopyCrew::ListingDone() {

@@ -5,18 +5,23 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace overcap {
 
-// Threads that do one thing with each of what is added; the destructor waits until all is done.
+// Threads that do one thing with each of what is added; the destructor waits until all is done. Where none
+// can be started, who adds does it.
 template <typename Item>
 class WorkQueue {
  public:
   WorkQueue(int threads, std::function<void(const Item&)> act, size_t most_waiting = 1024)
       : act_(std::move(act)), most_(most_waiting) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+    try {
+      for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+    } catch (const std::system_error&) {  // so many as one may have
+    }
   }
   WorkQueue(const WorkQueue&) = delete;
   ~WorkQueue() {
@@ -30,6 +35,7 @@ class WorkQueue {
 
   // Waits while many are waiting already.
   void Add(Item item) {
+    if (threads_.empty()) return act_(item);
     {
       std::unique_lock lock(mutex_);
       less_.wait(lock, [&] { return items_.size() < most_; });

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -119,7 +120,12 @@ Result<std::shared_ptr<SftpLink>> SftpLink::Start(const SftpTarget& target) {
   for (const Fd* fd : {&link->to_, &link->from_, &link->words_}) SetNonBlocking(*fd);
   in.read.Reset(), out.write.Reset(), words.write.Reset();
   OC_TRY_VOID(link->Greet());
-  link->listener_ = std::thread([raw = link.get()] { raw->Listen(); });
+  try {
+    link->listener_ = std::thread([raw = link.get()] { raw->Listen(); });
+  } catch (const std::system_error& error) {  // so many as one may have
+    return Fail(ErrorCode::kUnavailable, StrCat("no thread can be started: ", strerror(error.code().value())),
+                "see how many there may be ('ulimit -u'), and end other programs");
+  }
   link->AskLimits();
   return link;
 }
