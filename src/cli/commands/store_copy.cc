@@ -27,9 +27,8 @@ bool AtOneService(World& world, const StorePlace& a, const StorePlace& b) {
 Result<void> RefuseIntoItself(World& world, const OpenedStore& from, const StorePlace& to,
                               const std::string& to_key, bool removes) {
   const StoreLocation &source = from.place.location, &target = to.location;
-  const auto refused = from.key.empty()
-                           ? RefuseOverlap(source, target, removes)
-                           : RefuseOverlap(source.Below(from.key), target.Below(to_key), removes);
+  auto refused = from.key.empty() ? RefuseOverlap(source, target, removes)
+                                  : RefuseOverlap(source.Below(from.key), target.Below(to_key), removes);
   if (refused || !AtOneService(world, from.place, to)) return {};
   return refused;
 }
