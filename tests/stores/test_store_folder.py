@@ -82,6 +82,14 @@ class Folders(CopiesHold, StoreRig):
                               capture_output=True, text=True, timeout=DEADLINE, check=False)
         self.assertEqual((done.returncode, done.stdout.split()[0]), (0, str(len(files))), done.stderr)
 
+    def test_a_profile_or_a_file_of_keys_that_is_not_there_is_named(self):
+        env = {"AWS_PROFILE": "labb", "HOME": str(self.root), "AWS_EC2_METADATA_DISABLED": "true"}
+        self.write("overcap.yaml", f"stores:\n  p: {{at: s3://bucket, profile: nosuch}}\n  f: {{at: s3://bucket, credentials: {self.root}/none}}\n")
+        for location, says in (("s3://bucket", "there is no profile 'labb'"), ("s3://bucket/x", "there is no profile 'labb'"),
+                               ("p", "there is no profile 'nosuch'"), ("p:x", "there is no profile 'nosuch'"), ("f:x", f"cannot read '{self.root}/none'")):
+            for words in (["ls", location], ["stat", location], ["cp", location, "here"], ["check", location]):
+                self.refused("store", *words, status=3, says=says, env=env)
+
     def test_every_name_stands_on_one_line(self):
         (self.project / "from").mkdir()
         names = ["a\nb", "c\td", "e\x1b[31mf", "plain"]

@@ -127,7 +127,9 @@ Result<OpenedStore> OpenSource(World& world, const std::string& text) {
     }
   }
   auto folder = OpenFolderAt(world, place, false);
-  if (!folder && folder.error().code == ErrorCode::kNotFound && !place.location.open_end)
+  // Of a bucket it is a file of keys or a profile that is not there.
+  const bool here = !IsInBucket(place);
+  if (here && !folder && folder.error().code == ErrorCode::kNotFound && !place.location.open_end)
     return Fail(ErrorCode::kNotFound,
                 StrCat("there is neither a file nor a folder ", Quoted(place.location.Text(), 300)));
   if (!folder || !IsInBucket(place)) return folder;
