@@ -28,6 +28,9 @@ StopSignals::StopSignals() {
     action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
     sigaction(kSignals[i], &action, nullptr);
   }
+  struct sigaction ignored {};
+  ignored.sa_handler = SIG_IGN;
+  sigaction(SIGXFSZ, &ignored, &before_too_large_);
 }
 
 void StopSignals::TakeAsCome(int signal) {
@@ -37,6 +40,7 @@ void StopSignals::TakeAsCome(int signal) {
 StopSignals::~StopSignals() {
   alive = false;
   for (int i = 0; i < 3; ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  sigaction(SIGXFSZ, &before_too_large_, nullptr);
 }
 
 const std::atomic<bool>* StopSignals::flag() const {

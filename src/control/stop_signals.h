@@ -7,7 +7,8 @@
 namespace overcap {
 
 // While it lives, Ctrl-C, TERM and HUP set a flag instead of ending the process; the same a second time ends
-// it at once. Signals that were ignored before stay so (nohup). One at a time in a process.
+// it at once. Signals that were ignored before stay so (nohup). A file that grows over the process's limit is
+// an error of whoever writes it, no end without a word. One at a time in a process.
 class StopSignals {
  public:
   StopSignals();
@@ -23,6 +24,7 @@ class StopSignals {
  private:
   static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
   struct sigaction before_[3] = {};
+  struct sigaction before_too_large_ = {};
 };
 
 }  // namespace overcap

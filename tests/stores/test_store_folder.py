@@ -188,6 +188,15 @@ class Folders(CopiesHold, StoreRig):
         done = self.refused("store", "ls", "a", status=4, says=f"chmod 600 {keys}")
         self.assertNotIn(secret, done.err + self.ok("config", "show").out + self.ok("config", "show", "--json").out)
 
+    def test_a_limit_of_file_sizes_is_told_and_nothing_is_half_written(self):
+        (self.project / "large").write_bytes(bytes(3 * MIB))
+        done = subprocess.run(["sh", "-c", 'ulimit -f 1000; exec "$0" store cp large to/', str(self.binary)], env=self.env, cwd=self.project,
+                              capture_output=True, text=True, timeout=DEADLINE, check=False)
+        self.assertEqual(done.returncode, 5, done)
+        self.assertIn("File too large", done.stderr)
+        self.assertIn("ulimit -f", done.stderr)
+        self.assertEqual(tree(self.project / "to"), {})
+
     @needs_root
     def test_a_full_disk_is_told_and_nothing_is_half_written(self):
         small = self.root / "small"

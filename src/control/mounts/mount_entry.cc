@@ -51,6 +51,21 @@ size_t NextKey(std::string_view text, size_t from) {
   return std::string_view::npos;
 }
 
+// A key that is only nearly one stays part of the text before it, and was hardly meant to.
+Result<void> CheckNoTypo(std::string_view text) {
+  const std::vector<std::string> keys{std::begin(kFlagKeys), std::end(kFlagKeys)};
+  for (size_t comma = text.find(','); comma != std::string_view::npos; comma = text.find(',', comma + 1)) {
+    const std::string_view rest = text.substr(comma + 1);
+    const std::string word(rest.substr(0, rest.find_first_of(",=")));
+    const std::string nearest = rest.substr(word.size()).starts_with('=') ? Nearest(word, keys) : "";
+    if (!nearest.empty())
+      return Fail(ErrorCode::kUsage, StrCat("unknown key ", Quoted(word)),
+                  StrCat("did you mean '", nearest, "'? A location with ',", word,
+                         "=' in it can be given a name in 'stores:'"));
+  }
+  return {};
+}
+
 Result<void> SetFlagPart(const std::string& part, MountEntry* entry) {
   const size_t equals = part.find('=');
   const std::string key = part.substr(0, equals), value = part.substr(equals + 1);
@@ -120,9 +135,11 @@ Result<NamedMount> ParseMountFlag(const std::string& text) {
   if (equals != std::string::npos && mount.entry.store.empty())
     return Fail(ErrorCode::kUsage, StrCat("no store behind '=' in ", Quoted(text, 200)),
                 "--mount data=s3://bucket/prefix,at=data,mode=ro");
+  OC_TRY_VOID(CheckNoTypo(first));
   while (end != std::string::npos) {
     const size_t next = NextKey(text, end + 1);
     const std::string part = text.substr(end + 1, next == std::string::npos ? next : next - end - 1);
+    if (!part.starts_with("option=")) OC_TRY_VOID(CheckNoTypo(part));
     OC_TRY_VOID(SetFlagPart(part, &mount.entry));
     end = next;
   }

@@ -42,6 +42,11 @@ TEST(MountFlag, WhatIsWrongIsSaid) {
   EXPECT_EQ(WrongFlag("data=x,cache=many"), "'cache' must be a size like 50G, not 'many'");
   EXPECT_EQ(WrongFlag("data=x,at=../y"),
             "mount 'data': 'at' is '../y', it must be a path in the job's folder");
+  EXPECT_EQ(WrongFlag("data=x,mdoe=rw"), "unknown key 'mdoe'");
+  EXPECT_EQ(WrongFlag("data=x,mode=rw,cahce=1G"), "unknown key 'cahce'");
+  EXPECT_EQ(ParseMountFlag("data=s3://b/x,mdoe=rw").error().hint,
+            "did you mean 'mode'? A location with ',mdoe=' in it can be given a name in 'stores:'");
+  EXPECT_EQ(WrongFlag("data=s3://b/year=2024,month=7,option=-v,mdoe=1"), "");  // neither is nearly a key
   EXPECT_EQ(WrongFlag("=x"), "'' is no name of a mount");
   EXPECT_EQ(WrongFlag("data=x,mode=copy,option=-v"),
             "mount 'data': 'mounter' and 'options' mean nothing to a copy");

@@ -47,8 +47,9 @@ std::string HintOf(int error_number, const std::string& location) {
                     " has neither links nor safe renames: use a store on another one");
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:
       return StrCat("free some space there (see 'df -h ", shown, "' and 'quota'), then try again");
+    case EFBIG:
+      return "files may be only so large here: see 'ulimit -f'";
     case EMFILE:
     case ENFILE:
     case ENOMEM:
