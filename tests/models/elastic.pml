@@ -5,7 +5,7 @@
  * clocks drift is what the guard and the margins of the real TTL are for: here a right's last tick is the guard.
  * Checked: never do ranks of two epochs live at once.
  *
- *   spin -a tests/models/elastic.pml && gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m100000
+ *   spin -a tests/models/elastic.pml && gcc -O2 -DSAFETY -o pan pan.c && ./pan -m100000
  *
  * -DNO_KILL, -DLEND, -DNO_WAIT and -DANY_EPOCH (for spin) each take one safeguard away: then it finds two groups.
  */

@@ -16,9 +16,9 @@ class ElasticModel(unittest.TestCase):
     def check(self, *defines):
         """(errors, states) as the checker that spin makes tells."""
         with tempfile.TemporaryDirectory() as folder:
-            for argv in (["spin", "-a", *defines, str(MODEL)], ["gcc", "-O2", "-w", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c"]):
+            for argv in (["spin", "-a", *defines, str(MODEL)], ["gcc", "-O2", "-w", "-DSAFETY", "-o", "pan", "pan.c"]):
                 subprocess.run(argv, cwd=folder, check=True, capture_output=True, timeout=120)
-            done = subprocess.run(["./pan", "-m200000", "-w22"], cwd=folder, capture_output=True, text=True, timeout=300, check=True)
+            done = subprocess.run(["./pan", "-m200000", "-w24"], cwd=folder, capture_output=True, text=True, timeout=300, check=True)
         self.assertNotIn("truncated", done.stdout)
         self.assertNotIn("max search depth too small", done.stdout)
         return (int(re.search(r"errors: (\d+)", done.stdout).group(1)),
