@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
+#include "base/text.h"
 #include "stores/testing/quick_folder.h"
 #include "sys/random.h"
 
@@ -20,10 +22,11 @@ std::string Content(size_t size) {
   return bytes;
 }
 
-// In a folder of the build tree, which is on a disk, and in one that may be memory.
+// In a folder of the build tree, which is on a disk, and in one that may be memory. Programs of several
+// builds run at once.
 class PartWriterTest : public testing::TestWithParam<bool> {
  protected:
-  PartWriterTest() : path_(GetParam() ? std::string("part_writer_test.tmp") : folder_ / "file") {
+  PartWriterTest() : path_(GetParam() ? StrCat("part_writer_test-", getpid(), ".tmp") : folder_ / "file") {
     fd_ = Fd(open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     writer_.Begin(fd_.Get(), AT_FDCWD, path_);
   }
