@@ -233,11 +233,13 @@ class Rig(unittest.TestCase):
         end = time.monotonic() + (deadline or DEADLINE)
         pause = 0.002
         while True:
+            began = time.monotonic()
             if value := condition():
                 return value
-            if time.monotonic() > end:
+            now = time.monotonic()
+            if now > end:
                 self.fail(f"waited in vain for: {what}")
-            time.sleep(pause)
+            time.sleep(max(pause, min(0.5, 2 * (now - began))))  # a look that takes long holds up what is waited for
             pause = min(pause * 1.5, 0.1)
 
     def until_state(self, job_id, *states, deadline=None):
