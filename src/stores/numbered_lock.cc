@@ -103,7 +103,7 @@ Result<bool> NumberedLock::Claim(int64_t number) {
 
 // A service that does not heed the condition would let everybody in.
 Result<void> NumberedLock::ProveConditions(int64_t number) {
-  const auto again = store_.CreateStrictly(KeyOf(number), EncodeLockRecord(own_));
+  auto again = store_.CreateStrictly(KeyOf(number), EncodeLockRecord(own_));
   if (!again && again.error().code == ErrorCode::kConflict) return {};
   if (!again) return again;
   (void)store_.Remove(KeyOf(number));
@@ -150,7 +150,7 @@ Result<void> NumberedLock::Release() {
   LockRecord free = own_;
   free.held = false;
   for (int i = 0; i < kReleaseTries; ++i) {
-    const auto created = store_.CreateStrictly(KeyOf(number_ + 1), EncodeLockRecord(free));
+    auto created = store_.CreateStrictly(KeyOf(number_ + 1), EncodeLockRecord(free));
     if (!created && created.error().code != ErrorCode::kConflict) return created;
     // Within the lease nobody else can have been here before; after this somebody may be here already.
     const bool in_time = clock_.MonotonicUs() - sent_us_ < own_.lease_us;
