@@ -462,4 +462,7 @@ def main():
 
 
 if __name__ == "__main__":
+    # What a script starts in the background has these ignored, and so would all that the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     sys.exit(main())
