@@ -12,6 +12,7 @@ namespace {
 constexpr std::chrono::milliseconds kShort{20};
 
 void WaitForever() {
+  signal(SIGINT, SIG_DFL);  // whoever started the tests may ignore it
   const StopSignals signals;
   const StopGrace grace(
       signals, [](int status) { std::fprintf(stderr, "stopped with %d\n", status); }, kShort);
@@ -20,6 +21,7 @@ void WaitForever() {
 }
 
 void EndInTime() {
+  signal(SIGINT, SIG_DFL);
   {
     const StopSignals signals;
     const StopGrace grace(
