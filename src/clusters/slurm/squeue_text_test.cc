@@ -2,11 +2,12 @@
 #include "clusters/slurm/squeue_text.h"
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <limits>
 #include <map>
 #include <sstream>
+#include <time.h>
 
 #include "base/text.h"
 #include "clusters/slurm/marked_rows.h"
@@ -166,14 +167,20 @@ TEST(SqueueText, TenThousandJobsAreReadQuickly) {
   const std::string row = text.substr(at, text.find('\n', at) + 1 - at);
   std::string many;
   for (int i = 0; i < 10'000; ++i) many += row;
-  auto best = std::chrono::nanoseconds::max();
+  // Of this thread's own time: others may have the processors meanwhile.
+  const auto spent_us = [] {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+  };
+  int64_t best_us = std::numeric_limits<int64_t>::max();
   for (int i = 0; i < 5; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
+    const int64_t begin_us = spent_us();
     ASSERT_EQ(ParseSqueue(many, kMark)->size(), 10'000u);
-    best = std::min<std::chrono::nanoseconds>(best, std::chrono::steady_clock::now() - begin);
+    best_us = std::min(best_us, spent_us() - begin_us);
   }
-  RecordProperty("best_us", static_cast<int>(best.count() / 1000));
-  EXPECT_LT(best, std::chrono::milliseconds(500));  // about 10 ms; slow under sanitizers on a busy machine
+  RecordProperty("best_us", static_cast<int>(best_us));
+  EXPECT_LT(best_us, 2'000'000);  // about 10 ms, many times that under sanitizers; were it quadratic, minutes
 }
 
 }  // namespace
