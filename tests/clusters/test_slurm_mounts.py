@@ -186,23 +186,21 @@ class MountsOnEachNode(MountsRig):
     def test_a_node_that_cannot_mount_is_named_and_the_others_are_cleared(self):
         self.broken = True  # node n2 has no sshfs any more
         subprocess.run(["nsenter", "-t", str(self.slurm.machines.first["n2"]), "--mount", "mount", "--bind", "/dev/null", shutil.which("sshfs")], check=True)
+        self.fails_to_mount("mount 'data' on node 'n2': ", "sshfs")
+        self.assert_nothing_left()
+
+    def fails_to_mount(self, *says):
         job = self.submit("--nodes", "2", *self.far_by_ssh(), "true")
         self.overcap("wait", job)
         record = self.job(job)
         self.assertEqual(record["state"], "failed", record)
-        self.assertIn("mount 'data' on node 'n2': ", record["reason"])
-        self.assertIn("sshfs", record["reason"])
-        self.assert_nothing_left()
+        for text in says:
+            self.assertIn(text, record["reason"])
 
     @NEEDS_FUSE
     def test_one_folder_for_all_nodes_cannot_have_mounts(self):
         self.configure(settings=f"partition: short, mounts_at: {self.root}/node")
-        job = self.submit("--nodes", "2", *self.far_by_ssh(), "true")
-        self.overcap("wait", job)
-        record = self.job(job)
-        self.assertEqual(record["state"], "failed", record)
-        self.assertIn("is one folder for several nodes", record["reason"])
-        self.assertIn("'mounts_at'", record["reason"])
+        self.fails_to_mount("is one folder for several nodes", "'mounts_at'")
         self.until(lambda: not self.mounts_of("n1") and self.left() == [], "the mount to be gone")
 
     @NEEDS_FUSE
