@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::string_view kTemporaryPrefix = ".overcap-tmp-";
 
+constexpr int kStaleTries = 10;
+
 tl::unexpected<Error> Errno(int error_number, std::string_view what, const std::string& path) {
   return Fail(ErrnoError(error_number, StrCat("cannot ", what, " '", path, "'")));
 }
@@ -103,22 +105,26 @@ class PosixAppendFile : public AppendFile {
 };
 
 // Reads until `limit` bytes or the end.
-Result<std::string> ReadFrom(int fd, const std::string& path, int64_t offset, int64_t limit,
-                             size_t expected) {
-  std::string out;
+// 0 or an errno; `out` holds what is in `path` from `offset` on.
+int ReadOnce(const std::string& path, int64_t offset, int64_t limit, std::string* out) {
+  const Fd fd = OpenRetrying(path, O_RDONLY | O_NONBLOCK);  // a pipe in the file's place keeps nobody waiting
+  struct stat info {};
+  if (!fd || fstat(fd.Get(), &info) != 0) return errno;
+  const auto expected = static_cast<size_t>(std::max<int64_t>(0, info.st_size - offset));
   size_t filled = 0;
-  out.resize(std::min<size_t>(static_cast<size_t>(limit), expected + 1));
+  out->resize(std::min<size_t>(static_cast<size_t>(limit), expected + 1));
   while (filled < static_cast<size_t>(limit)) {
-    if (filled == out.size()) out.resize(std::min<size_t>(static_cast<size_t>(limit), out.size() * 2 + 4096));
+    if (filled == out->size())
+      out->resize(std::min<size_t>(static_cast<size_t>(limit), out->size() * 2 + 4096));
     const ssize_t n =
-        pread(fd, out.data() + filled, out.size() - filled, offset + static_cast<int64_t>(filled));
+        pread(fd.Get(), out->data() + filled, out->size() - filled, offset + static_cast<int64_t>(filled));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Errno(errno, "read", path);
+    if (n < 0) return errno;
     if (n == 0) break;
     filled += static_cast<size_t>(n);
   }
-  out.resize(filled);
-  return out;
+  out->resize(filled);
+  return 0;
 }
 
 }  // namespace
@@ -139,12 +145,16 @@ Result<std::string> PosixFiles::Read(const std::string& path) const {
 
 Result<std::string> PosixFiles::ReadRange(const std::string& path, int64_t offset, int64_t limit) const {
   if (offset < 0 || limit < 0) return Errno(EINVAL, "read", path);
-  const Fd fd = OpenRetrying(path, O_RDONLY | O_NONBLOCK);  // a pipe in the file's place keeps nobody waiting
-  if (!fd) return Errno(errno, "read", path);
-  struct stat info {};
-  if (fstat(fd.Get(), &info) != 0) return Errno(errno, "read", path);
-  return ReadFrom(fd.Get(), path, offset, limit,
-                  static_cast<size_t>(std::max<int64_t>(0, info.st_size - offset)));
+  std::string out;
+  int error = ReadOnce(path, offset, limit, &out);
+  // Over NFS a file that another host replaced or removed is stale; a stat by name makes the client ask anew.
+  for (int tries = 0; error == ESTALE && tries < kStaleTries; ++tries) {
+    struct stat unused {};
+    (void)stat(path.c_str(), &unused);
+    error = ReadOnce(path, offset, limit, &out);
+  }
+  if (error != 0) return Errno(error, "read", path);
+  return out;
 }
 
 Result<std::unique_ptr<AppendFile>> PosixFiles::OpenAppend(const std::string& path) {

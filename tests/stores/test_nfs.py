@@ -126,6 +126,15 @@ class TwoHosts(OnNfs):
             listing = ["sh", "-c", 'cd "$1" && find . -path ./.overcap -prune -o -type f -print0 | sort -z | xargs -0 sha256sum', "sh"]
             self.assertEqual(self.run_on(other, [*listing, restored]).out, self.run_on(host, [*listing, self.work(host)]).out)
 
+    def test_what_one_puts_and_removes_the_other_reads_whole_or_finds_gone(self):
+        if not SUITE.exists():
+            raise unittest.SkipTest(f"NOT TESTED: {SUITE} is not built")
+        both = [self.nfs.start(host, [SUITE, f"--gtest_filter=FileStoreOfTwoHosts.DISABLED_{part}", "--gtest_also_run_disabled_tests"],
+                               {"OVERCAP_TEST_SHARED_FOLDER": self.home}, 100)
+                for host, part in (("a", "ObjectsComeAndGo"), ("b", "AnObjectIsWholeOrIsGone"))]
+        for one in both:
+            self.assertRegex(self.ended(one).out, r"PASSED  \] 1 test")
+
     def test_of_both_one_at_a_time_has_a_lock(self):
         number, turns = f"{self.nfs.folder}/number", f"{self.nfs.folder}/turns"
         self.run_on("a", ["sh", "-c", 'printf 0 >"$1"', "sh", number])
