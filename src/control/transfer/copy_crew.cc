@@ -125,10 +125,10 @@ bool CopyCrew::TakePart(std::unique_lock<std::mutex>* lock) {
     return true;
   }
   lock->unlock();
-  Result<void> copied = copy->CopyPart(*part, &lease.buffer());
+  const Result<void> copied = copy->CopyPart(*part, &lease.buffer());
   if (copied) bytes_moved_ += copy->PartBytes(*part);
   lock->lock();
-  bool last = copy->Done(std::move(copied));
+  bool last = copy->Done(copied);
   if (Ending() && copy->Idle()) last = true;
   if (last) {
     std::erase(parted_, copy);

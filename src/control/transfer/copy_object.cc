@@ -112,8 +112,11 @@ std::optional<int64_t> PartedCopy::TakePart() {
   return part;
 }
 
-bool PartedCopy::Done(Result<void> copied) {
-  if (!copied && !error_) error_ = std::move(copied).error();
+bool PartedCopy::Done(const Result<void>& copied) {
+  if (!copied && !error_) {
+    const std::lock_guard lock(cause_mutex_);
+    error_ = cause_;
+  }
   return --in_hands_ == 0 && (error_ || next_ >= parts_);
 }
 
@@ -129,8 +132,12 @@ Result<void> PartedCopy::CopyPart(int64_t part, std::string* buffer) {
     copied = upload_->Part(part, *buffer);
   }
   if (!copied) {
+    {
+      const std::lock_guard lock(cause_mutex_);
+      if (!cause_) cause_ = copied.error();
+    }
     proof_.GiveUp();
-    upload_->GiveUp();
+    upload_->GiveUp();  // parts that wait fail now, perhaps before this one is Done: theirs is not the cause
   }
   return copied;
 }

@@ -46,7 +46,7 @@ class PartedCopy {
   // lock.
   std::optional<int64_t> TakePart();
   // After a part that TakePart gave: whether that was the last one in anybody's hands.
-  bool Done(Result<void> copied);
+  bool Done(const Result<void>& copied);
   bool Idle() const { return in_hands_ == 0; }
   bool Unfinished() const { return next_ < parts_; }
   const std::optional<Error>& error() const { return error_; }
@@ -71,6 +71,8 @@ class PartedCopy {
   int64_t next_ = 0;
   int64_t in_hands_ = 0;
   std::optional<Error> error_;
+  std::mutex cause_mutex_;
+  std::optional<Error> cause_;  // of the part that failed first
 };
 
 // Whether two objects of the same size have the same content; reads both.
