@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <optional>
 #include <tuple>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "sys/posix_files.h"
@@ -14,14 +13,8 @@
 namespace overcap {
 namespace {
 
-constexpr int kMostMissingSlots = 1000;  // slots that were given out just now have no files yet
-
 std::string AttemptDir(const JobRecord& record) {
   return record.dir + "/attempt-1";  // arrays have one
-}
-
-bool Exists(const std::string& path) {
-  return access(path.c_str(), F_OK) == 0;
 }
 
 // Whether what it reports as begun still runs.
@@ -30,6 +23,13 @@ bool AgentRuns(const AgentReport& report, const JobRecord& record) {
   const Claim& claim = *report.claim;
   if (!record.spec.store.empty() && claim.boot_id != BootId()) return true;  // on another machine
   return IsAlive({static_cast<pid_t>(claim.pid), static_cast<uint64_t>(claim.start_ticks), claim.boot_id});
+}
+
+// "agent-17.jsonl": what the agent of slot 17 reports.
+bool IsReport(const std::string& name) {
+  int slot = 0, tail = 0;
+  return std::sscanf(name.c_str(), "agent-%d.jsonl%n", &slot, &tail) == 1 &&
+         tail == static_cast<int>(name.size());
 }
 
 // A task that was begun again has lines in several reports: the latest try counts.
@@ -79,10 +79,10 @@ std::optional<LogFile> ParseTaskLog(const std::string& name) {
 ArrayTasks ReadArrayTasks(const JobRecord& record) {
   ArrayTasks found{Untouched(record), -1};
   const PosixFiles files;
-  for (int slot = 0, missing = 0; missing < kMostMissingSlots; ++slot) {
-    const std::string agent = StrCat(AttemptDir(record), "/agent-", slot);
-    auto text = files.Read(agent + ".jsonl");
-    missing = text || Exists(agent + ".claim") ? 0 : missing + 1;
+  const auto names = files.List(AttemptDir(record));
+  for (const std::string& name : names ? *names : std::vector<std::string>()) {
+    if (!IsReport(name)) continue;
+    const auto text = files.Read(StrCat(AttemptDir(record), "/", name));
     if (!text) continue;
     AgentReport report = ParseAgentReport(*text);
     const bool runs = AgentRuns(report, record);
@@ -110,7 +110,7 @@ bool HasFailed(const TaskResult& task, const JobRecord& record) {
 
 void AddFailedTasks(JobRecord* record) {
   if (record->spec.array.empty()) return;
-  if (!Exists(record->dir)) return;  // not on this host, or gone
+  if (!PosixFiles().Exists(record->dir)) return;  // not on this host, or gone
   auto& failed = record->failed_tasks.emplace();
   if (record->tasks.failed + record->tasks.lost == 0) return;
   ArrayTasks read = ReadArrayTasks(*record);
@@ -130,7 +130,7 @@ std::string TaskLogPath(const JobRecord& record, int task, int attempt, int rank
 
 int LastTry(const JobRecord& record, int task) {
   int attempt = 0;
-  while (Exists(TaskLogPath(record, task, attempt + 1, 0))) ++attempt;
+  while (PosixFiles().Exists(TaskLogPath(record, task, attempt + 1, 0))) ++attempt;
   return attempt;
 }
 

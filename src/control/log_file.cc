@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "sys/fresh_open.h"
 
 namespace overcap {
 namespace {
@@ -31,7 +32,7 @@ Result<bool> LogReader::Open() {
   if (fd_) return true;
   if (segments_ && looked_) return false;  // begun in one place, it goes on there
   looked_ = true;
-  fd_ = Fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  fd_ = OpenFresh(AT_FDCWD, path_, O_RDONLY);
   struct stat info {};
   // An empty file in its place says only that there is one.
   if (fd_ && segments_ && fstat(fd_.Get(), &info) == 0 && info.st_size == 0) fd_.Reset();
@@ -68,6 +69,14 @@ Result<std::string> LogReader::Read(size_t limit) {
   if (!there && segments_) return segments_->Read(limit);
   if (!there) return std::string();
   OC_TRY(bytes, ReadAt(fd_, offset_, limit, path_));
+  if (bytes.empty() && !segments_) {
+    // Over NFS the end of an open file is believed for up to a minute: the last words of a job would be lost.
+    fd_.Reset();
+    OC_TRY(still, Open());
+    if (!still) return std::string();
+    OC_TRY(newer, ReadAt(fd_, offset_, limit, path_));
+    bytes = std::move(newer);
+  }
   offset_ += static_cast<int64_t>(bytes.size());
   return bytes;
 }

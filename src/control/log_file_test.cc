@@ -5,6 +5,10 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "sys/posix_files.h"
 
 namespace overcap {
 namespace {
@@ -68,6 +72,42 @@ TEST_F(LogFileTest, AReaderGoesOnWhereItStopped) {
 TEST_F(LogFileTest, NulBytesAreKept) {
   Append(std::string("a\0b\n", 4));
   EXPECT_EQ(Tail(1), std::string("a\0b\n", 4));
+}
+
+// Played by tests/stores/test_nfs.py on two hosts that share the folder OVERCAP_TEST_SHARED_FOLDER: a job
+// writes on one, somebody follows its log on the other.
+class LogOfAnotherHost : public testing::Test {
+ protected:
+  static constexpr int kLines = 40;
+  static void Pause() { usleep(100'000); }
+
+  const std::string folder_ = StrCat(getenv("OVERCAP_TEST_SHARED_FOLDER"), "/attempt-1");
+  const std::string log_ = folder_ + "/rank-0.log", waits_ = folder_ + "-waits", ended_ = folder_ + "/result";
+  PosixFiles files_;
+};
+
+TEST_F(LogOfAnotherHost, DISABLED_ItIsWritten) {
+  while (!files_.Exists(waits_)) Pause();
+  ASSERT_TRUE(files_.MakeFolders(folder_));
+  for (int i = 0; i < kLines; ++i, Pause()) {
+    std::ofstream(log_, std::ios::app) << "line " << i << "\n";
+  }
+  ASSERT_TRUE(files_.WriteAtomic(ended_, "0", false));
+}
+
+TEST_F(LogOfAnotherHost, DISABLED_ItIsReadAtOnceAndToItsEnd) {
+  LogReader reader(log_);
+  EXPECT_EQ(*reader.Read(100), "");  // from now on its name is known to be missing
+  ASSERT_TRUE(files_.MakeFolders(folder_.substr(0, folder_.rfind('/'))));
+  ASSERT_TRUE(files_.WriteAtomic(waits_, "", false));
+  std::string text;
+  size_t parts = 0;
+  for (bool ended = false; !ended; Pause()) {
+    ended = files_.Read(ended_).has_value();
+    for (std::string some = *reader.Read(100); !some.empty(); some = *reader.Read(100), ++parts) text += some;
+  }
+  EXPECT_GT(parts, size_t{kLines / 4});
+  EXPECT_TRUE(text.ends_with(StrCat("line ", kLines - 1, "\n"))) << text;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "sys/fd.h"
+#include "sys/fresh_open.h"
 #include "sys/remove_tree.h"
 
 namespace overcap {
@@ -20,18 +21,8 @@ namespace {
 
 constexpr std::string_view kTemporaryPrefix = ".overcap-tmp-";
 
-constexpr int kStaleTries = 10;
-
 tl::unexpected<Error> Errno(int error_number, std::string_view what, const std::string& path) {
   return Fail(ErrnoError(error_number, StrCat("cannot ", what, " '", path, "'")));
-}
-
-Fd OpenRetrying(const std::string& path, int flags, mode_t mode = 0) {
-  int fd;
-  do {
-    fd = open(path.c_str(), flags | O_CLOEXEC, mode);
-  } while (fd < 0 && errno == EINTR);
-  return Fd(fd);
 }
 
 std::string FolderOf(const std::string& path) {
@@ -50,7 +41,7 @@ std::string TemporaryBeside(const std::string& path) {
 // Makes `temporary` with this content; on failure nothing is left.
 Result<void> WriteTemporary(const std::string& temporary, const std::string& path, std::string_view data,
                             bool sync) {
-  const Fd fd = OpenRetrying(temporary, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  const Fd fd = OpenRetrying(AT_FDCWD, temporary, O_WRONLY | O_CREAT | O_EXCL, 0600);
   if (!fd) return Errno(errno, "write", path);
   int error = WriteAll(fd.Get(), data);
   if (error == 0 && sync && fsync(fd.Get()) != 0) error = errno;
@@ -107,7 +98,8 @@ class PosixAppendFile : public AppendFile {
 // Reads until `limit` bytes or the end.
 // 0 or an errno; `out` holds what is in `path` from `offset` on.
 int ReadOnce(const std::string& path, int64_t offset, int64_t limit, std::string* out) {
-  const Fd fd = OpenRetrying(path, O_RDONLY | O_NONBLOCK);  // a pipe in the file's place keeps nobody waiting
+  const Fd fd =
+      OpenFresh(AT_FDCWD, path, O_RDONLY | O_NONBLOCK);  // a pipe in the file's place keeps nobody waiting
   struct stat info {};
   if (!fd || fstat(fd.Get(), &info) != 0) return errno;
   const auto expected = static_cast<size_t>(std::max<int64_t>(0, info.st_size - offset));
@@ -147,10 +139,8 @@ Result<std::string> PosixFiles::ReadRange(const std::string& path, int64_t offse
   if (offset < 0 || limit < 0) return Errno(EINVAL, "read", path);
   std::string out;
   int error = ReadOnce(path, offset, limit, &out);
-  // Over NFS a file that another host replaced or removed is stale; a stat by name makes the client ask anew.
   for (int tries = 0; error == ESTALE && tries < kStaleTries; ++tries) {
-    struct stat unused {};
-    (void)stat(path.c_str(), &unused);
+    AskAnew(AT_FDCWD, path);
     error = ReadOnce(path, offset, limit, &out);
   }
   if (error != 0) return Errno(error, "read", path);
@@ -158,7 +148,7 @@ Result<std::string> PosixFiles::ReadRange(const std::string& path, int64_t offse
 }
 
 Result<std::unique_ptr<AppendFile>> PosixFiles::OpenAppend(const std::string& path) {
-  Fd fd = OpenRetrying(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
+  Fd fd = OpenRetrying(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT, 0600);
   struct stat info {};
   if (!fd || fstat(fd.Get(), &info) != 0) return Errno(errno, "open", path);
   return std::unique_ptr<AppendFile>(new PosixAppendFile(std::move(fd), path, info.st_size));
@@ -200,7 +190,7 @@ Result<void> PosixFiles::Rename(const std::string& from, const std::string& to) 
 }
 
 Result<void> PosixFiles::SyncFolder(const std::string& path) {
-  const Fd fd = OpenRetrying(path, O_RDONLY | O_DIRECTORY);
+  const Fd fd = OpenRetrying(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
   if (!fd) return Errno(errno, "sync folder", path);
   // Some file systems (FUSE, CIFS) cannot sync a folder and say EINVAL: there is nothing more to be done
   // there.
@@ -238,12 +228,15 @@ int64_t PosixFiles::FolderChangedUs(const std::string& path) const {
 
 bool PosixFiles::Exists(const std::string& path) const {
   struct stat info {};
-  return lstat(path.c_str(), &info) == 0;
+  if (lstat(path.c_str(), &info) == 0) return true;
+  return errno == ENOENT && AskForFolder(AT_FDCWD, path) && lstat(path.c_str(), &info) == 0;
 }
 
 Result<std::vector<std::string>> PosixFiles::List(const std::string& path) const {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
+  Fd fd = OpenFresh(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(fd ? fdopendir(fd.Get()) : nullptr, closedir);
   if (!folder) return Errno(errno, "list", path);
+  (void)fd.Release();
   std::vector<std::string> names;
   errno = 0;
   while (const dirent* entry = readdir(folder.get())) {

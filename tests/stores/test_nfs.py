@@ -13,7 +13,7 @@ from rigs.nfs_rig import Nfs
 DEADLINE_SECONDS = 600
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("OVERCAP_BINARY") or REPOSITORY / "build/release/overcap").resolve()
-SUITE = BINARY.parent / "unit" / "stores_test"
+UNIT_TESTS = BINARY.parent / "unit"
 ROUNDS = 6
 # Changes a folder by the round's number: a file that stays, one per round, a large one of which a part changes, one that goes.
 CHANGE = """
@@ -27,6 +27,24 @@ with open(folder + "/large", "r+b" if os.path.exists(folder + "/large") else "w+
     large.write(chance.randbytes(500_000))
 if number >= 3:
     os.unlink(f"{folder}/sub/round{number - 3}")
+"""
+# Says a word and waits until another host has seen it: for less than the half minute in which NFS keeps it to itself.
+SAY_AND_WAIT = """
+import os, sys, time
+print("it runs", flush=True)
+end = time.monotonic() + 20
+while os.path.basename(sys.argv[1]) not in os.listdir(os.path.dirname(sys.argv[1])):
+    assert time.monotonic() < end, "nobody has seen it"
+    time.sleep(0.1)
+"""
+# Waits until a log below a folder has the word.
+SEE_IT = """
+import pathlib, sys, time
+end = time.monotonic() + 40
+while not any(log.read_text().startswith("it runs") for log in pathlib.Path(sys.argv[1]).rglob("rank-0.log")):
+    assert time.monotonic() < end, "no log has it"
+    time.sleep(0.1)
+open(sys.argv[2], "x").close()
 """
 
 
@@ -44,8 +62,8 @@ class OnNfs(unittest.TestCase):
     def run_on(self, host, argv, status=0, **more):
         return self.ended(self.nfs.start(host, argv, **more), status)
 
-    def start(self, host, *words):
-        return self.nfs.start(host, [BINARY, *words], {"OVERCAP_HOME": self.home, "OVERCAP_CONFIG": "/dev/null", "HOME": self.nfs.disk(host)}, 120)
+    def start(self, host, *words, within="/"):
+        return self.nfs.start(host, ["env", "-C", within, BINARY, *words], {"OVERCAP_HOME": self.home, "OVERCAP_CONFIG": "/dev/null", "HOME": self.nfs.disk(host)}, 120)
 
     def ended(self, started, status=0):
         done = started.wait()
@@ -67,9 +85,10 @@ class OneHost(OnNfs):
         self.assertIn(f" {self.nfs.folder} nfs4 rw,relatime,vers={self.version}", self.run_on("a", ["cat", "/proc/mounts"]).out)
 
     def run_suite(self, tests):
-        if not SUITE.exists():
-            raise unittest.SkipTest(f"NOT TESTED: {SUITE} is not built")
-        done = self.run_on("a", [SUITE, f"--gtest_filter={tests}", "--gtest_brief=1"], deadline=200,
+        suite = UNIT_TESTS / "stores_test"
+        if not suite.exists():
+            raise unittest.SkipTest(f"NOT TESTED: {suite} is not built")
+        done = self.run_on("a", [suite, f"--gtest_filter={tests}", "--gtest_brief=1"], deadline=200,
                            env={"OVERCAP_TEST_QUICK_FOLDER": self.nfs.folder, "TMPDIR": self.nfs.folder})
         self.assertRegex(done.out, r"PASSED  \] [1-9]\d* tests?")
         self.assertNotIn("SKIPPED", done.out)
@@ -126,14 +145,31 @@ class TwoHosts(OnNfs):
             listing = ["sh", "-c", 'cd "$1" && find . -path ./.overcap -prune -o -type f -print0 | sort -z | xargs -0 sha256sum', "sh"]
             self.assertEqual(self.run_on(other, [*listing, restored]).out, self.run_on(host, [*listing, self.work(host)]).out)
 
-    def test_what_one_puts_and_removes_the_other_reads_whole_or_finds_gone(self):
-        if not SUITE.exists():
-            raise unittest.SkipTest(f"NOT TESTED: {SUITE} is not built")
-        both = [self.nfs.start(host, [SUITE, f"--gtest_filter=FileStoreOfTwoHosts.DISABLED_{part}", "--gtest_also_run_disabled_tests"],
+    def play(self, suite, part_of_a, part_of_b):
+        """Two parts of a unit test that share a folder, each on its host."""
+        program = UNIT_TESTS / suite
+        if not program.exists():
+            raise unittest.SkipTest(f"NOT TESTED: {program} is not built")
+        both = [self.nfs.start(host, [program, f"--gtest_filter={part}", "--gtest_also_run_disabled_tests"],
                                {"OVERCAP_TEST_SHARED_FOLDER": self.home}, 100)
-                for host, part in (("a", "ObjectsComeAndGo"), ("b", "AnObjectIsWholeOrIsGone"))]
+                for host, part in (("a", part_of_a), ("b", part_of_b))]
         for one in both:
             self.assertRegex(self.ended(one).out, r"PASSED  \] 1 test")
+
+    def test_what_one_puts_and_removes_the_other_reads_whole_or_finds_gone(self):
+        self.play("stores_test", "FileStoreOfTwoHosts.DISABLED_ObjectsComeAndGo", "FileStoreOfTwoHosts.DISABLED_AnObjectIsWholeOrIsGone")
+
+    def test_a_log_that_one_writes_the_other_reads_at_once_and_to_its_end(self):
+        self.play("control_test", "LogOfAnotherHost.DISABLED_ItIsWritten", "LogOfAnotherHost.DISABLED_ItIsReadAtOnceAndToItsEnd")
+
+    def test_what_a_job_prints_is_seen_elsewhere_while_it_runs(self):
+        self.run_on("a", ["mkdir", self.work("a")])
+        for words in (("-c", "local", "submit", "--wait"), ("launch", "-n", "1", "--logs", f"{self.home}/launch")):
+            seen = f"{self.home}/seen-{len(words)}"
+            begun = self.start("a", *words, "--", "python3", "-c", SAY_AND_WAIT, seen, within=self.work("a"))
+            self.run_on("b", ["python3", "-c", SEE_IT, self.home, seen])
+            self.ended(begun)
+        self.overcap("a", "-c", "local", "daemon", "stop")
 
     def test_of_both_one_at_a_time_has_a_lock(self):
         number, turns = f"{self.nfs.folder}/number", f"{self.nfs.folder}/turns"

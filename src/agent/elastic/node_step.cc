@@ -6,6 +6,7 @@
 #include "agent/elastic/node_process.h"
 #include "agent/elastic/stored_node.h"
 #include "base/text.h"
+#include "sys/prompt_folder.h"
 #include "sys/variables.h"
 
 namespace overcap {
@@ -16,6 +17,7 @@ Result<int> RunShared(const std::string& attempt_folder, std::vector<std::string
                       Variables::OfThisProcess().entries(), ""};
   process.argv.insert(process.argv.begin(), "overcap");
   OC_TRY_VOID(WriteTo(StrCat(attempt_folder, "/rank-", node, ".log")));
+  const PromptFolder prompt(attempt_folder);
   OC_TRY(status, RunToEnd(std::move(process)));
   if (status == ExitStatus(ErrorCode::kUnavailable)) OC_TRY_VOID(CheckHead(attempt_folder, node, nullptr));
   return status;

@@ -32,15 +32,10 @@ std::string AttemptPath(const std::string& job, int attempt) {
   return StrCat(job, "/attempt-", attempt);
 }
 
-bool IsFolder(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 // Attempts are made one after the other.
 int LastAttempt(const std::string& job) {
   int last = 0;
-  while (last < kMostAttempts && IsFolder(AttemptPath(job, last + 1))) ++last;
+  while (last < kMostAttempts && PosixFiles().Exists(AttemptPath(job, last + 1))) ++last;
   return last;
 }
 
@@ -82,7 +77,7 @@ std::optional<std::string> SlurmJobFolder::Read(std::string_view name) const {
 }
 
 bool SlurmJobFolder::Exists() const {
-  return access(StrCat(path_, "/spec.json").c_str(), F_OK) == 0;
+  return PosixFiles().Exists(path_ + "/spec.json");
 }
 
 Result<JobSpec> SlurmJobFolder::Spec() const {

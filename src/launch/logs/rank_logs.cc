@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 #include "launch/logs/own_streams.h"
 #include "sys/fd.h"
 #include "sys/file_limit.h"
+#include "sys/prompt_folder.h"
 
 namespace overcap {
 namespace {
@@ -60,6 +62,7 @@ struct RankLogs::Impl {
   Tee tee = Tee::kRank0;
   int first_rank = 0;
   std::string folder;
+  std::optional<PromptFolder> prompt;
   std::unique_ptr<LogWatch> watch;  // while ranks write themselves
   std::vector<RankLog> ranks;
   std::string problem;
@@ -222,6 +225,7 @@ Result<RankLogs> RankLogs::Make(const std::string& folder, int ranks, Tee tee, i
   logs.impl_->tee = tee;
   logs.impl_->first_rank = first_rank;
   logs.impl_->folder = folder;
+  logs.impl_->prompt.emplace(folder);
   logs.impl_->ranks.resize(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
     RankLog& log = logs.impl_->ranks[rank];

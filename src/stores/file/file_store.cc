@@ -12,6 +12,7 @@
 #include "stores/file/file_upload.h"
 #include "stores/file/folder_keys.h"
 #include "stores/file/partial_upload.h"
+#include "sys/fresh_open.h"
 
 namespace overcap {
 namespace {
@@ -23,28 +24,14 @@ size_t PageSize(KeyRule rule) {
   return rule == KeyRule::kAny ? 32'768 : 4096;
 }
 
-constexpr int kStaleTries = 10;
-
 Fd OpenFolder(const std::string& folder) {
-  return OpenBelow(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
+  return OpenRetrying(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
 }
 
-// Opens each folder above the object in turn. 0 or an errno: what may be entered and not read is passed by.
-int OpenFoldersOf(int root, const std::string& key) {
-  for (size_t end = 0; end != std::string::npos; end = key.find('/', end + 1)) {
-    if (!OpenBelow(root, end == 0 ? "." : key.substr(0, end), O_RDONLY | O_DIRECTORY) && errno != EACCES)
-      return errno;
-  }
-  return 0;
-}
-
-// `error`. A file that another host removed is opened over NFS again and again without a question to the
-// server, and every use of it is ESTALE; a stat by name makes the client ask.
-int ForgetStale(int root, const std::string& key, int error, Fd* fd) {
-  *fd = Fd();
-  struct stat unused {};
-  if (error == ESTALE) (void)fstatat(root, key.c_str(), &unused, 0);
-  return error;
+void ForgetStale(int root, const std::string& key, int error, Fd* fd) {
+  if (error != ESTALE) return;
+  fd->Reset();  // while it is open the next open gives the same
+  AskAnew(root, key);
 }
 
 // mkdir -p, each new name durable. What is there already may be of others: it is not touched.
@@ -53,7 +40,7 @@ int MakeFolderAt(const std::string& folder, const FilePutManner& manner) {
   Fd above;
   while (!above && end > 0) {
     end = folder.rfind('/', end - 1);
-    above = OpenBelow(AT_FDCWD, folder.substr(0, std::max<size_t>(end, 1)), O_PATH | O_DIRECTORY);
+    above = OpenRetrying(AT_FDCWD, folder.substr(0, std::max<size_t>(end, 1)), O_PATH | O_DIRECTORY);
     if (!above && errno != ENOENT) return errno;
   }
   if (!above) return errno;
@@ -135,19 +122,17 @@ Result<void> FileStore::Put(const std::string& key, std::span<const std::string_
   return Fail(FileStoreError(error, "write", key, folder_));
 }
 
-// Objects are opened even to be looked at: over NFS an open asks the server, a stat may not. Neither may an
-// open whose name is known to be missing, or to be a file that another host removed since: what a folder
-// holds is believed for half a minute, but for when the folder itself is opened.
+// Objects are opened even to be looked at: over NFS an open asks the server, a stat may not.
 int FileStore::OpenObject(const std::string& key, Fd* fd, StoredObjectInfo* info) const {
   return WithRoot([&](int root) {
-    *fd = OpenBelow(root, key, O_RDONLY | O_NONBLOCK);
-    if (!*fd && (errno == ENOENT || errno == ESTALE)) {
-      if (const int error = OpenFoldersOf(root, key); error != 0) return error == ENOTDIR ? ENOENT : error;
-      *fd = OpenBelow(root, key, O_RDONLY | O_NONBLOCK);
-    }
+    *fd = OpenFresh(root, key, O_RDONLY | O_NONBLOCK);
     struct stat found {};
     if (!*fd) return errno == ENOTDIR ? ENOENT : errno;
-    if (fstat(fd->Get(), &found) != 0) return ForgetStale(root, key, errno, fd);
+    if (fstat(fd->Get(), &found) != 0) {
+      const int error = errno;
+      ForgetStale(root, key, error, fd);
+      return error;
+    }
     if (!S_ISREG(found.st_mode)) return S_ISDIR(found.st_mode) ? ENOENT : kNoFile;
     *info = {key, found.st_size, ModifiedUs(found), FileVersion(found)};
     return 0;
@@ -167,8 +152,7 @@ Result<void> FileStore::GetIntoIf(const StoredObjectInfo& object, int64_t offset
   OC_TRY_VOID(ValidKey(key, options_.keys));
   OC_TRY_VOID(ValidRange(key, offset, limit));
   int error = ESTALE;
-  // Over NFS a file that another host removes while it is open here is stale: whoever opens it again learns
-  // that it is gone, or replaced.
+  // What another host removed while it was open here is stale: opened anew it is gone, or replaced.
   for (int i = 0; i < kStaleTries && error == ESTALE; ++i) {
     Fd fd;
     StoredObjectInfo now;
@@ -181,7 +165,7 @@ Result<void> FileStore::GetIntoIf(const StoredObjectInfo& object, int64_t offset
     if (out->size() >= kReadAhead)
       (void)posix_fadvise(fd.Get(), offset, 2 * static_cast<off_t>(out->size()), POSIX_FADV_WILLNEED);
     error = ReadAt(fd.Get(), offset, out);
-    if (error != 0) (void)ForgetStale(Root()->Get(), key, error, &fd);
+    ForgetStale(Root()->Get(), key, error, &fd);
   }
   // A bad sector is the matter of this object alone: others can still be read.
   if (error == EIO)

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "stores/file/object_file.h"
 #include "sys/fd.h"
+#include "sys/fresh_open.h"
 
 namespace overcap {
 namespace {
@@ -27,7 +28,7 @@ bool Gone(int error) {
 template <typename Visit>
 int ReadNames(int root, const std::string& folder, const Visit& visit) {
   // Opened anew each time: over NFS this is what makes sure that the names are those of now.
-  Fd fd = OpenBelow(root, folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  Fd fd = OpenFresh(root, folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
   if (!fd) return errno;
   const std::unique_ptr<DIR, int (*)(DIR*)> names(fdopendir(fd.Get()), closedir);
   if (!names) return errno;

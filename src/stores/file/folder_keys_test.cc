@@ -10,6 +10,7 @@
 #include "stores/file/object_file.h"
 #include "stores/testing/quick_folder.h"
 #include "sys/fd.h"
+#include "sys/fresh_open.h"
 #include "sys/random.h"
 
 namespace overcap {
@@ -26,7 +27,7 @@ std::vector<std::string> MakeFiles(const QuickFolder& folder, SeededRandom* rand
       key += parts > 1 ? "/" : ".";
     }
     std::filesystem::create_directories(folder / key.substr(0, key.rfind('/') + 1));
-    const Fd file = OpenBelow(root.Get(), key, O_WRONLY | O_CREAT, 0600);
+    const Fd file = OpenRetrying(root.Get(), key, O_WRONLY | O_CREAT, 0600);
     if (file) keys.push_back(key);
   }
   std::sort(keys.begin(), keys.end());
@@ -81,7 +82,7 @@ TEST(FolderKeys, PeoplesOwnFoldersHaveAnyNamesAndLinksToFiles) {
   const Fd root(open(folder.Path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   fs::create_directories(folder / ".git/a b");
   for (const char* key : {".git/a b/\xff\n", ".git/.x", "\xc3\xa4", ".overcap-tmp-1", ".overcap-part-1"})
-    ASSERT_TRUE(OpenBelow(root.Get(), key, O_WRONLY | O_CREAT, 0600)) << key;
+    ASSERT_TRUE(OpenRetrying(root.Get(), key, O_WRONLY | O_CREAT, 0600)) << key;
   fs::create_symlink("x", folder / ".git/dangling");
   fs::create_symlink(".x", folder / ".git/good");
   fs::create_symlink("..", folder / ".git/circle");

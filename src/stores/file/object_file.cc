@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "stores/file/direct_write.h"
 #include "stores/file/file_errors.h"
+#include "sys/fresh_open.h"
 #include "sys/random.h"
 
 namespace overcap {
@@ -30,7 +31,7 @@ bool CannotSync(int error) {
 }
 
 int SyncFolderBelow(int root, const std::string& folder) {
-  const Fd fd = OpenBelow(root, folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  const Fd fd = OpenRetrying(root, folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
   if (!fd) return errno == EACCES ? 0 : errno;  // one may write into it but not read it: as above
   return fsync(fd.Get()) == 0 || CannotSync(errno) ? 0 : errno;
 }
@@ -94,21 +95,13 @@ int Create(const NewObject& object, const FilePutHook& hook) {
 
 }  // namespace
 
-Fd OpenBelow(int root, const std::string& path, int flags, mode_t mode) {
-  int fd;
-  do {
-    fd = openat(root, path.c_str(), flags | O_CLOEXEC | O_NOCTTY, mode);
-  } while (fd < 0 && errno == EINTR);
-  return Fd(fd);
-}
-
 int OpenTemporary(int root, const std::string& folder, mode_t mode, std::string* path, Fd* fd) {
   KernelRandom random;
   do {
     char name[40];
     snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(random.Next()));
     *path = StrCat(folder, kTemporaryBegin, name);
-    *fd = OpenBelow(root, *path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    *fd = OpenRetrying(root, *path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   } while (!*fd && errno == EEXIST);
   return *fd ? 0 : errno;
 }

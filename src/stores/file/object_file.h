@@ -52,7 +52,4 @@ int OpenTemporary(int root, const std::string& folder, mode_t mode, std::string*
 // mkdir of each part of `folder` that is missing, durable when `manner` wants it.
 int MakeFoldersBelow(int root, const std::string& folder, const FilePutManner& manner);
 
-// open() that goes on after signals and never leaks into other programs.
-Fd OpenBelow(int root, const std::string& path, int flags, mode_t mode = 0);
-
 }  // namespace overcap

@@ -11,6 +11,7 @@
 
 #include "stores/file/object_file.h"
 #include "sys/clock.h"
+#include "sys/fresh_open.h"
 
 namespace overcap {
 namespace {
@@ -48,7 +49,7 @@ int WriteAt(int fd, int64_t offset, std::string_view bytes) {
 void PartWriter::Begin(int fd, int root, const std::string& path) {
   fd_ = fd;
   if (!IsMadeForIt(fd)) return;
-  direct_fd_ = OpenBelow(root, path, O_WRONLY | O_DIRECT | O_NOFOLLOW);
+  direct_fd_ = OpenRetrying(root, path, O_WRONLY | O_DIRECT | O_NOFOLLOW);
   direct_ = static_cast<bool>(direct_fd_);
 }
 

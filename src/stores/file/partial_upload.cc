@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/fresh_open.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
@@ -34,7 +35,7 @@ int PartialUpload::Open(const std::string& identity, bool* busy) {
   partial_ = folder + PartialName(identity);
   journal_ = partial_ + ".done";
   const auto open = [&](const std::string& path, mode_t mode) {
-    return OpenBelow(root, path, O_RDWR | O_CREAT | O_NOFOLLOW, mode);
+    return OpenRetrying(root, path, O_RDWR | O_CREAT | O_NOFOLLOW, mode);
   };
   journal_fd_ = open(journal_, 0600);
   if (!journal_fd_ && errno == ENOENT && !folder.empty()) {
