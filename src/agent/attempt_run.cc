@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "model/agent_report.h"
 #include "snapshot/store.h"
-#include "sys/prompt_folder.h"
 
 namespace overcap {
 namespace {
@@ -45,7 +44,6 @@ class RankReporter : public GroupObserver {
 }  // namespace
 
 Ending AttemptRun::Run() {
-  const PromptFolder prompt(attempt_.Path());  // logs and reports
   Result<Ending> ending = RunSpec();
   if (ending) return *ending;
   if (supervisor_.CancelRequested()) return {JobState::kCancelled, -1, 0, -1, ""};

@@ -9,6 +9,7 @@
 #include "agent/rank_environment.h"
 #include "base/text.h"
 #include "sys/free_port.h"
+#include "sys/prompt_files.h"
 
 namespace overcap {
 namespace {
@@ -63,6 +64,7 @@ void RankGroup::NameTask(int task, int attempt) {
 Ending RankGroup::Run(const std::vector<std::string>& logs, GroupObserver* observer) {
   const Result<std::vector<Fd>> files = OpenLogs(logs);
   if (!files) return CannotRun(files.error().message);
+  const PromptFiles prompt(logs);
   guard_.Begin();
   const GroupEnd end = supervisor_.Run(&members_, limits_, observer, watch_);
   return EndingOf(end, spec_.resources, end.cause == StopCause::kMemberFailed && guard_.KernelKilled());

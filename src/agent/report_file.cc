@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/fresh_open.h"
+#include "sys/prompt_files.h"
 
 namespace overcap {
 namespace {
@@ -27,6 +29,7 @@ Result<ReportFile> ReportFile::Make(const std::string& path) {
   file.path_ = path;
   file.fd_ = Fd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.fd_) return Fail(ErrnoError(errno, StrCat("cannot make '", path, "'")));
+  file.kept_here_ = HostsKeepCaches(file.fd_.Get());
   OC_TRY_VOID(file.Reserve(kEndingBytes));
   return file;
 }
@@ -58,6 +61,7 @@ void ReportFile::Write(std::string_view line) {
     offset_ += written;
   }
   queued_.clear();
+  if (kept_here_) SendOn(fd_.Get());
 }
 
 void ReportFile::WriteIfRoom(std::string_view line) {

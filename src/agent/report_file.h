@@ -40,6 +40,7 @@ class ReportFile {
   int64_t offset_ = 0;
   int64_t reserved_ = 0;
   int error_ = 0;
+  bool kept_here_ = false;  // other hosts see what is written only when it is sent on
 };
 
 }  // namespace overcap

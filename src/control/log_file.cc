@@ -14,16 +14,19 @@ namespace {
 
 constexpr int64_t kBlock = 64 << 10;
 
-// Bytes [offset, offset+limit) of the file, fewer at its end.
-Result<std::string> ReadAt(const Fd& fd, int64_t offset, size_t limit, const std::string& path) {
-  std::string bytes(limit, '\0');
+// 0 or an errno; `bytes` are [offset, offset+limit) of the file, fewer at its end.
+int ReadAt(const Fd& fd, int64_t offset, size_t limit, std::string* bytes) {
+  bytes->resize(limit);
   ssize_t count;
   do {
-    count = pread(fd.Get(), bytes.data(), limit, offset);
+    count = pread(fd.Get(), bytes->data(), limit, offset);
   } while (count < 0 && errno == EINTR);
-  if (count < 0) return Fail(ErrnoError(errno, StrCat("cannot read log '", path, "'")));
-  bytes.resize(static_cast<size_t>(count));
-  return bytes;
+  bytes->resize(static_cast<size_t>(std::max<ssize_t>(0, count)));
+  return count < 0 ? errno : 0;
+}
+
+tl::unexpected<Error> CannotRead(int error, const std::string& path) {
+  return Fail(ErrnoError(error, StrCat("cannot read log '", path, "'")));
 }
 
 }  // namespace
@@ -36,7 +39,10 @@ Result<bool> LogReader::Open() {
   struct stat info {};
   // An empty file in its place says only that there is one.
   if (fd_ && segments_ && fstat(fd_.Get(), &info) == 0 && info.st_size == 0) fd_.Reset();
-  if (fd_) return true;
+  if (fd_) {
+    cached_ = HostsKeepCaches(fd_.Get());
+    return true;
+  }
   if (errno == ENOENT || segments_) return false;
   return Fail(ErrnoError(errno, StrCat("cannot open log '", path_, "'")));
 }
@@ -51,7 +57,9 @@ Result<void> LogReader::SeekToTail(int64_t lines, int64_t max_bytes) {
   int64_t begin = size;
   while (lines > 0 && begin > first) {
     const int64_t from = std::max(first, begin - kBlock);
-    OC_TRY(block, ReadAt(fd_, from, static_cast<size_t>(begin - from), path_));
+    std::string block;
+    if (const int error = ReadAt(fd_, from, static_cast<size_t>(begin - from), &block); error != 0)
+      return CannotRead(error, path_);
     for (auto i = static_cast<int64_t>(block.size()) - 1; i >= 0; --i) {
       // The newline at the very end belongs to the last line.
       if (block[static_cast<size_t>(i)] != '\n' || from + i == size - 1 || --lines > 0) continue;
@@ -68,15 +76,17 @@ Result<std::string> LogReader::Read(size_t limit) {
   OC_TRY(there, Open());
   if (!there && segments_) return segments_->Read(limit);
   if (!there) return std::string();
-  OC_TRY(bytes, ReadAt(fd_, offset_, limit, path_));
-  if (bytes.empty() && !segments_) {
-    // Over NFS the end of an open file is believed for up to a minute: the last words of a job would be lost.
+  std::string bytes;
+  int error = ReadAt(fd_, offset_, limit, &bytes);
+  // The last words of a job would be lost otherwise.
+  if (cached_ && !segments_ && (error == ESTALE || bytes.empty())) {
     fd_.Reset();
+    if (error == ESTALE) AskAnew(AT_FDCWD, path_);
     OC_TRY(still, Open());
     if (!still) return std::string();
-    OC_TRY(newer, ReadAt(fd_, offset_, limit, path_));
-    bytes = std::move(newer);
+    error = ReadAt(fd_, offset_, limit, &bytes);
   }
+  if (error != 0) return CannotRead(error, path_);
   offset_ += static_cast<int64_t>(bytes.size());
   return bytes;
 }

@@ -31,7 +31,8 @@ class LogReader {
 
   const std::string& path() const { return path_; }
   int64_t offset() const { return offset_; }
-  bool remote() const { return segments_.has_value() && !fd_; }
+  // Whether each look is a question to a server.
+  bool remote() const { return cached_ || (segments_.has_value() && !fd_); }
 
  private:
   Result<bool> Open();  // whether there is a file here
@@ -42,6 +43,7 @@ class LogReader {
   std::shared_ptr<const Store> store_;
   std::optional<StoredLogReader> segments_;  // of a log that is in a store
   bool looked_ = false;                      // whether it is here
+  bool cached_ = false;                      // where its end is, this host may believe for a minute
 };
 
 // The last lines of a log, for people; "" when there is none.

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kChunk = 256 << 10;
 constexpr int64_t kLongestPauseMs = 50;
-constexpr int64_t kStorePauseMs = 500;  // where each look is a request
+constexpr int64_t kServerPauseMs = 500;  // where each look is a request
 constexpr int64_t kNoLimit = INT64_MAX;
 
 // One log on its way to the sink: as it is, or in whole lines with the rank in front.
@@ -257,7 +257,7 @@ Result<JobRecord> FollowLogs(Cluster& cluster, const std::string& id, const LogR
     pause_ms = any ? 1 : std::min(kLongestPauseMs, pause_ms * 2);
     const bool remote =
         std::any_of(streams.begin(), streams.end(), [](const LogStream& stream) { return stream.remote(); });
-    pause(remote ? kStorePauseMs : pause_ms);
+    pause(remote ? kServerPauseMs : pause_ms);
   }
 }
 

@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/fresh_open.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 namespace overcap {
+namespace {
+
+bool KeepsCaches(const struct statfs& info) {
+  constexpr std::array<uint32_t, 4> kKinds = {0x6969, 0x517B, 0xFF534D42,
+                                              0xFE534D42};  // NFS, SMB, CIFS, SMB2
+  return std::find(kKinds.begin(), kKinds.end(), static_cast<uint32_t>(info.f_type)) != kKinds.end();
+}
+
+}  // namespace
+
+bool HostsKeepCaches(int fd) {
+  struct statfs info {};
+  return fstatfs(fd, &info) == 0 && KeepsCaches(info);
+}
+
+bool HostsKeepCaches(const std::string& path) {
+  struct statfs info {};
+  return statfs(path.c_str(), &info) == 0 && KeepsCaches(info);
+}
 
 Fd OpenRetrying(int root, const std::string& path, int flags, mode_t mode) {
   int fd;

@@ -11,6 +11,11 @@
 
 namespace overcap {
 
+// Whether files there are cached by each host that uses them, for reading and for writing: NFS and SMB. File
+// systems of clusters (Lustre, GPFS, BeeGFS) show to all what one has written.
+bool HostsKeepCaches(int fd);
+bool HostsKeepCaches(const std::string& path);
+
 // How often what is stale (ESTALE) is tried anew: somebody may replace it again meanwhile.
 constexpr int kStaleTries = 10;
 

@@ -37,11 +37,12 @@ while os.path.basename(sys.argv[1]) not in os.listdir(os.path.dirname(sys.argv[1
     assert time.monotonic() < end, "nobody has seen it"
     time.sleep(0.1)
 """
-# Waits until a log below a folder has the word.
+# Waits until a log below a folder has the word. What is listed is asked for: a missing name would be believed for half a minute.
 SEE_IT = """
-import pathlib, sys, time
+import os, pathlib, sys, time
 end = time.monotonic() + 40
-while not any(log.read_text().startswith("it runs") for log in pathlib.Path(sys.argv[1]).rglob("rank-0.log")):
+folder = pathlib.Path(sys.argv[1])
+while folder.name not in os.listdir(folder.parent) or not any(log.read_text().startswith("it runs") for log in folder.rglob("rank-0.log")):
     assert time.monotonic() < end, "no log has it"
     time.sleep(0.1)
 open(sys.argv[2], "x").close()
@@ -163,11 +164,11 @@ class TwoHosts(OnNfs):
         self.play("control_test", "LogOfAnotherHost.DISABLED_ItIsWritten", "LogOfAnotherHost.DISABLED_ItIsReadAtOnceAndToItsEnd")
 
     def test_what_a_job_prints_is_seen_elsewhere_while_it_runs(self):
-        self.run_on("a", ["mkdir", self.work("a")])
-        for words in (("-c", "local", "submit", "--wait"), ("launch", "-n", "1", "--logs", f"{self.home}/launch")):
-            seen = f"{self.home}/seen-{len(words)}"
+        self.run_on("a", ["mkdir", self.work("a"), self.home])
+        for where, words in (("jobs", ("-c", "local", "submit", "--wait")), ("launch", ("launch", "-n", "1", "--logs", f"{self.home}/launch"))):
+            seen = f"{self.home}/seen-{where}"
             begun = self.start("a", *words, "--", "python3", "-c", SAY_AND_WAIT, seen, within=self.work("a"))
-            self.run_on("b", ["python3", "-c", SEE_IT, self.home, seen])
+            self.run_on("b", ["python3", "-c", SEE_IT, f"{self.home}/{where}", seen])
             self.ended(begun)
         self.overcap("a", "-c", "local", "daemon", "stop")
 

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "sys/own_program.h"
 #include "sys/posix_files.h"
+#include "sys/prompt_files.h"
 #include "sys/random.h"
 #include "sys/variables.h"
 
@@ -172,12 +173,15 @@ void NodeAgents::AddOthers(const OtherNodes& others, const RankVariables& variab
 
 Ending NodeAgents::Run(const std::vector<std::string>& logs, GroupObserver* observer) {
   std::vector<Fd> files;
+  std::vector<std::string> paths;
   for (size_t i = 0; i < members_.size(); ++i) {
     const std::string path = i < agents_ ? logs[i] : command_.attempt_folder + "/launcher.log";
     files.emplace_back(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (!files.back()) return CannotRun(ErrnoError(errno, StrCat("cannot make log '", path, "'")).message);
     members_[i].log_fd = files.back().Get();
+    paths.push_back(path);
   }
+  const PromptFiles prompt(std::move(paths));
   Ends ends(agents_, observer);
   ends_ = &ends;
   guard_.Begin();

@@ -6,7 +6,7 @@
 #include "agent/elastic/node_process.h"
 #include "agent/elastic/stored_node.h"
 #include "base/text.h"
-#include "sys/prompt_folder.h"
+#include "sys/prompt_files.h"
 #include "sys/variables.h"
 
 namespace overcap {
@@ -16,8 +16,9 @@ Result<int> RunShared(const std::string& attempt_folder, std::vector<std::string
   NodeProcess process{WordsOfNode(std::move(launch), attempt_folder, node),
                       Variables::OfThisProcess().entries(), ""};
   process.argv.insert(process.argv.begin(), "overcap");
-  OC_TRY_VOID(WriteTo(StrCat(attempt_folder, "/rank-", node, ".log")));
-  const PromptFolder prompt(attempt_folder);
+  const std::string log = StrCat(attempt_folder, "/rank-", node, ".log");
+  OC_TRY_VOID(WriteTo(log));
+  const PromptFiles prompt({log});
   OC_TRY(status, RunToEnd(std::move(process)));
   if (status == ExitStatus(ErrorCode::kUnavailable)) OC_TRY_VOID(CheckHead(attempt_folder, node, nullptr));
   return status;

@@ -24,7 +24,7 @@
 #include "launch/logs/own_streams.h"
 #include "sys/fd.h"
 #include "sys/file_limit.h"
-#include "sys/prompt_folder.h"
+#include "sys/prompt_files.h"
 
 namespace overcap {
 namespace {
@@ -62,7 +62,7 @@ struct RankLogs::Impl {
   Tee tee = Tee::kRank0;
   int first_rank = 0;
   std::string folder;
-  std::optional<PromptFolder> prompt;
+  std::optional<PromptFiles> prompt;
   std::unique_ptr<LogWatch> watch;  // while ranks write themselves
   std::vector<RankLog> ranks;
   std::string problem;
@@ -225,14 +225,16 @@ Result<RankLogs> RankLogs::Make(const std::string& folder, int ranks, Tee tee, i
   logs.impl_->tee = tee;
   logs.impl_->first_rank = first_rank;
   logs.impl_->folder = folder;
-  logs.impl_->prompt.emplace(folder);
   logs.impl_->ranks.resize(ranks);
+  std::vector<std::string> paths;
   for (int rank = 0; rank < ranks; ++rank) {
     RankLog& log = logs.impl_->ranks[rank];
     log.path = StrCat(folder, "/rank-", first_rank + rank, ".log");
     log.file = Fd(open(log.path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
     if (!log.file) return Fail(ErrnoError(errno, StrCat("cannot make log '", log.path, "'")));
+    paths.push_back(log.path);
   }
+  logs.impl_->prompt.emplace(std::move(paths));
   return logs;
 }
 
