@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -12,14 +13,17 @@
 #include "base/units.h"
 #include "control/workspace_folder.h"
 #include "model/json_fields.h"
+#include "sys/clock.h"
 #include "sys/fd.h"
 #include "sys/posix_files.h"
+#include "sys/proc_table.h"
 
 namespace overcap {
 namespace {
 
 // A beat comes every minute.
 constexpr int64_t kSilentUs = 200'000'000;
+constexpr useconds_t kDyingLookUs = 20'000;
 
 std::string FolderOf(const std::string& root, std::string_view name) {
   return StrCat(root, "/workspaces/", name, "/auto");
@@ -181,6 +185,16 @@ pid_t AutoLockHolder(const std::string& folder) {
   const auto text = PosixFiles().ReadRange(path, 0, 40);
   const auto pid = ParseInt(text ? Trim(*text) : "");
   return pid && *pid > 0 && *pid < (1LL << 31) ? static_cast<pid_t>(*pid) : 0;
+}
+
+pid_t LastingLockHolder(const std::string& folder, int64_t patience_us) {
+  const PosixClock clock;
+  const int64_t until = clock.MonotonicUs() + patience_us;
+  while (true) {
+    const pid_t pid = AutoLockHolder(folder);
+    if (pid == 0 || Identify(pid) || clock.MonotonicUs() >= until) return pid;
+    usleep(kDyingLookUs);
+  }
 }
 
 AutoLife LifeOf(const AutoState& state, std::string_view own_host, int64_t now_us) {

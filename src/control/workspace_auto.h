@@ -65,6 +65,8 @@ enum class AutoLife {
 AutoLife LifeOf(const AutoState& state, std::string_view own_host, int64_t now_us);
 // The process that holds the lock of a folder; 0: nobody.
 pid_t AutoLockHolder(const std::string& folder);
+// The same; one that was killed holds it until its threads are out of the kernel, and is waited for so long.
+pid_t LastingLockHolder(const std::string& folder, int64_t patience_us);
 
 enum class AutoWork {
   kSaved,    // nothing was changed since the last backup, as far as is known

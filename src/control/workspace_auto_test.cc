@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -91,6 +93,31 @@ TEST(AutoState, OnItsOwnHostItsLockTellsWhetherItLives) {
   EXPECT_EQ(LifeOf(state, "n1", kNow), AutoLife::kRuns);
   state.pid = 4712;
   EXPECT_EQ(LifeOf(state, "n1", kNow), AutoLife::kDied);
+}
+
+TEST(AutoState, OneThatIsDyingIsWaitedForAndOneThatLivesIsNot) {
+  const TempFolder temp;
+  ASSERT_TRUE(PosixFiles().MakeFolders(temp.Path() + "/.overcap"));
+  const auto hold = [&](pid_t pid) {
+    (void)PosixFiles().WriteAtomic(AutoLockFile(temp.Path()), StrCat(pid, "\n"), false);
+    Fd held(open(AutoLockFile(temp.Path()).c_str(), O_RDWR | O_CLOEXEC));
+    EXPECT_EQ(flock(held.Get(), LOCK_EX | LOCK_NB), 0);
+    return held;
+  };
+  EXPECT_EQ(LastingLockHolder(temp.Path(), 0), 0);
+  const pid_t ended = fork();
+  if (ended == 0) _exit(0);
+  ASSERT_EQ(waitpid(ended, nullptr, 0), ended);
+  Fd held = hold(ended);
+  EXPECT_EQ(LastingLockHolder(temp.Path(), 50'000), ended) << "for so long only";
+  std::thread lets_go([&] {
+    usleep(100'000);
+    held.Reset();
+  });
+  EXPECT_EQ(LastingLockHolder(temp.Path(), 600'000'000), 0);
+  lets_go.join();
+  held = hold(getpid());
+  EXPECT_EQ(LastingLockHolder(temp.Path(), 3'600'000'000), getpid());
 }
 
 TEST(AutoState, ThoseOfAllHostsAreFoundTheNewestFirst) {

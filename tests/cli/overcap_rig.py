@@ -54,10 +54,11 @@ def shell(script, *args):
 
 
 def alive(pid):
-    """Whether the process runs; a zombie does not."""
+    """Whether the process runs; a zombie does not, but for one that has threads left: they hold its files."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as f:
-            return f.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+            state = f.read().rpartition(b")")[2].split()[0]
+        return state not in (b"Z", b"X") or len(os.listdir(f"/proc/{pid}/task")) > 1
     except (FileNotFoundError, ProcessLookupError):
         return False
 

@@ -209,7 +209,7 @@ class Ruled(PolicyRig):
         self.ok("daemon", "stop")
         self.policy.write_text("labs: {vision: 1\n")
         daemon = self.start("daemon", "--policy", str(self.policy))
-        self.until(lambda: self.overcap("ls").status == 0, "the engine")
+        self.until(lambda: self.overcap("daemon", "status").status == 0, "the engine")  # `ls` would start one without the policy
         self.assertEqual(self.usage()["language"]["gpu_cap"], 2)
         told = self.ok("daemon", "status")
         self.assertIn(f"policy   {self.policy}", told.out)

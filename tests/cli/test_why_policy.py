@@ -33,7 +33,7 @@ class WhyPolicy(Rig):
 
     def start_engine(self):
         self.engine = self.start("daemon", "--policy", str(self.policy))
-        self.until(lambda: self.overcap("ls").status == 0, "the engine")
+        self.until(lambda: self.overcap("daemon", "status").status == 0, "the engine")  # `ls` would start one without the policy
 
     def stop_engine(self):
         self.ok("daemon", "stop")

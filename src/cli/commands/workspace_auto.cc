@@ -36,7 +36,8 @@ constexpr Flag kWorkspaceAutoFlags[] = {
     {"--passphrase-stdin", "", "", "with --foreground: the passphrase comes from stdin"},
 };
 
-constexpr int64_t kSecond = 1'000'000, kStopPatienceUs = 120 * kSecond, kHolderPatienceUs = 10 * kSecond;
+constexpr int64_t kSecond = 1'000'000, kStopPatienceUs = 120 * kSecond, kHolderPatienceUs = 10 * kSecond,
+                  kDyingUs = 10 * kSecond;
 
 Result<void> ReadTime(const Args& args, std::string_view flag, int64_t* us) {
   if (!args.Has(flag)) return {};
@@ -207,7 +208,7 @@ Result<int> Start(World& world, const Args& args, const WorkspaceWorld& workspac
                   const FoundWorkspace& found, const AutoRules& rules) {
   const Workspace& workspace = found.workspace;
   OC_TRY(reboot_line, RebootLineOf(world, args, workspaces, found));
-  if (const pid_t pid = AutoLockHolder(found.folder)) {
+  if (const pid_t pid = LastingLockHolder(found.folder, kDyingUs)) {
     const auto state = ReadAutoState(workspace.root, workspace.name, workspaces.host);
     if (state && state->pid == pid && state->rules == RulesText(rules)) {
       OC_TRY_VOID(KeepRebootLine(world, workspaces, workspace, reboot_line));
