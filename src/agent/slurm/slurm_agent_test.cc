@@ -231,7 +231,7 @@ TEST_F(SlurmAgentTest, RanksAreEndedBeforeTheTimeLimit) {
   world_.spec.requeue_on_timeout = world_.spec.requeue = true;
   world_.spec.warn_seconds = 2;
   FakeTools("", "kill -TERM $PPID");
-  Set("SLURM_JOB_END_TIME", StrCat(time(nullptr) + 5));
+  Set("SLURM_JOB_END_TIME", StrCat(time(nullptr) + 10));  // the ranks must be ready before they are told
   world_.Shell("trap 'echo told > $DIR/told; exit 1' TERM; while :; do sleep 0.01; done");
   Save();
   EXPECT_EQ(Run(), 124);
