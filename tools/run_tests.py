@@ -20,9 +20,10 @@ the usual with a line `DEADLINE_SECONDS = 400`. Those that took longest last tim
 in $XDG_CACHE_HOME/overcap-check (~/.cache) for all clones. With each suite stands how long it ran and how much of a processor it
 took meanwhile, daemons that left it aside.
 
-A Python suite of which a few tests failed is run once more when nothing else runs: the machine may have been too busy for
-the real daemons in it. What then passes is counted as passed, and named at the end as unsteady: it wants mending.
-Test programs get no second chance.
+A suite of which a few tests failed is run once more when nothing else runs: the machine may have been too busy for the real
+daemons and processes in it. What then passes is counted as passed, and named at the end as unsteady: it wants mending.
+No second chance gets a test program that died, as one does after a sanitizer's report, or ran past its deadline, or found an
+input for which a property does not hold: the next run would try other inputs.
 
 The last line is `N passed, N failed` or `N passed, N failed, N skipped`. Exit status 0 when at least one test ran and none failed.
 """
@@ -71,6 +72,7 @@ class Outcome:
     suite: Suite
     passed: int = 0
     failed: list = dataclasses.field(default_factory=list)   # "name: what"
+    whole: bool = True  # it came to its end and told of every test
     skipped: list = dataclasses.field(default_factory=list)  # (name, reason)
     output: str = ""
     folder: str = ""    # kept when something failed
@@ -288,6 +290,9 @@ def judge(outcome, status, report):
         outcome.failed.append(f"{running or 'the suite'}: {died}")
     elif status != 0 and not outcome.failed:
         outcome.failed.append(f"the suite: exit status {status} though no test failed (a sanitizer's report?)")
+    else:
+        return
+    outcome.whole = False
 
 
 def run_suite(suite, low_priority=False):
@@ -405,9 +410,11 @@ def run_all(suites, jobs, most, keep_going):
 
 
 def second_chance(outcomes):
-    """Runs Python suites again of which few tests failed, alone. Gives the outcomes, and what was unsteady."""
+    """Runs suites again of which few tests failed, alone. Gives the outcomes, and what was unsteady."""
     failed = [o for o in outcomes if o.failed]
-    if not all(o.suite.python for o in failed) or sum(len(o.failed) for o in failed) > MOST_UNSTEADY:
+    if not all(o.suite.python or (o.whole and "Falsifiable after" not in o.output) for o in failed):
+        return outcomes, []
+    if sum(len(o.failed) for o in failed) > MOST_UNSTEADY:
         return outcomes, []
     unsteady = []
     for first in failed:

@@ -17,6 +17,8 @@
 namespace overcap {
 namespace {
 
+constexpr int kLooksAtStartingPrograms = 500;  // a millisecond each, for all of a search
+
 // The whole file, or nullopt when the process has vanished or is not ours.
 std::optional<std::string> ReadProc(const std::string& path) {
   const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -83,6 +85,28 @@ bool HasEntry(std::string_view list, std::string_view entry) {
     if ((at == 0 || list[at - 1] == '\0') && (end == list.size() || list[end] == '\0')) return true;
   }
   return false;
+}
+
+// Whether a process that seemed to have no environment has none: it also reads as nothing in the middle of an
+// exec, while the kernel gives 0 as the place of it, and right after one, when what was opened was that of
+// the old program.
+bool HasNoEnvironment(pid_t pid) {
+  char program[1];
+  if (readlink(ProcPath(pid, "exe").c_str(), program, sizeof program) < 0)
+    return true;  // the kernel's, or ending
+  const std::string stat = ReadProc(ProcPath(pid, "stat")).value_or("");
+  const std::vector<std::string> fields = Split(Trim(stat.substr(stat.rfind(')') + 1)), ' ');
+  constexpr size_t kBegin = 47, kEnd = 48;  // fields 50 and 51
+  return fields.size() <= kEnd || (fields[kBegin] == fields[kEnd] && fields[kEnd] != "0");
+}
+
+// Nothing for one that cannot be looked into. `looks` is how often to look again.
+std::string EnvironmentOf(pid_t pid, int& looks) {
+  for (;; usleep(1000)) {
+    std::string environment = ReadProc(ProcPath(pid, "environ")).value_or("");
+    if (!environment.empty() || looks == 0 || HasNoEnvironment(pid)) return environment;
+    --looks;
+  }
 }
 
 int64_t ResidentBytesOf(pid_t pid) {
@@ -168,11 +192,11 @@ std::vector<pid_t> LikelyChildrenOf(pid_t pid) {
 std::vector<pid_t> ProcessesWithEnvironment(std::string_view entry) {
   std::vector<pid_t> found;
   const uid_t self = geteuid();
+  int looks = kLooksAtStartingPrograms;
   for (const pid_t pid : AllPids()) {
     struct stat info {};
     if (stat(StrCat("/proc/", pid).c_str(), &info) != 0 || info.st_uid != self) continue;
-    const auto environ = ReadProc(ProcPath(pid, "environ"));
-    if (environ && HasEntry(*environ, entry) && RowOf(pid)) found.push_back(pid);
+    if (HasEntry(EnvironmentOf(pid, looks), entry) && RowOf(pid)) found.push_back(pid);
   }
   return found;
 }

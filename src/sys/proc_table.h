@@ -44,7 +44,7 @@ std::vector<pid_t> ChildrenOf(pid_t pid);
 std::vector<pid_t> LikelyChildrenOf(pid_t pid);
 
 // Processes of this user that were started with exactly this NAME=VALUE in their environment and have not
-// ended.
+// ended. One that is just starting a program is waited for, since its environment cannot be seen meanwhile.
 std::vector<pid_t> ProcessesWithEnvironment(std::string_view entry);
 
 // Whether one of these processes has one of the files open that `files` are open on here.

@@ -130,6 +130,20 @@ TEST(ProcTableTest, FindsProcessesByAnExactEntryOfTheirEnvironment) {
   EXPECT_TRUE(ProcessesWithEnvironment(entry.substr(1)).empty());
 }
 
+// Between the old program and the new one a process seems to have no environment at all.
+TEST(ProcTableTest, FindsAProcessThatKeepsStartingPrograms) {
+  const std::string entry = StrCat("OVERCAP_JOB_ID=busy_", getpid());
+  const char* argv[] = {"/bin/sh", "-c", "exec /bin/sh -c \"$AGAIN\"", nullptr};
+  const char* env[] = {entry.c_str(), "AGAIN=exec /bin/sh -c \"$AGAIN\"", nullptr};
+  pid_t pid = -1;
+  ASSERT_EQ(posix_spawn(&pid, argv[0], nullptr, nullptr, const_cast<char**>(argv), const_cast<char**>(env)),
+            0);
+  int missed = 0;
+  for (int look = 0; look < 300; ++look) missed += ProcessesWithEnvironment(entry).size() != 1;
+  kill(pid, SIGKILL), waitpid(pid, nullptr, 0);
+  EXPECT_EQ(missed, 0);
+}
+
 TEST(ProcTableTest, MemoryGrowsWithWhatIsTouchedAndVanishedProcessesHaveNone) {
   const int64_t before = ResidentBytes({getpid()});
   std::string big(64 << 20, 'x');

@@ -35,12 +35,7 @@ class LaunchRig(Rig):
 
     def launch(self, *args, **options):
         """Runs `overcap launch` to its end; whatever came of it, no process of it may be left."""
-        done = self.overcap("launch", *args, **options)
-        end = time.monotonic() + self.patience
-        while self.processes() and time.monotonic() < end:
-            time.sleep(0.01)
-        self.assertEqual(self.processes(), [], f"processes are left: {self.command_lines()}\n{done}")
-        return done
+        return self.with_nothing_left(self.overcap("launch", *args, **options))
 
     def launched(self, *args, **options):
         done = self.launch(*args, **options)
@@ -65,7 +60,12 @@ class LaunchRig(Rig):
         self.assertEqual(done.status, 0, str(done))
 
     def ended_launch(self, process, deadline=None):
-        done = self.finish(process, deadline)
+        return self.with_nothing_left(self.finish(process, deadline))
+
+    def with_nothing_left(self, done):
+        end = time.monotonic() + self.patience
+        while self.processes() and time.monotonic() < end:
+            time.sleep(0.01)
         self.assertEqual(self.processes(), [], f"processes are left: {self.command_lines()}\n{done}")
         return done
 

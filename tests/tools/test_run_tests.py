@@ -42,6 +42,14 @@ kill -SEGV $$
 GTEST_THAT_PASSES = """#!/bin/sh
 printf '{"testsuites": [{"name": "A", "testsuite": [{"name": "B", "status": "RUN"}]}]}' >"${1#*json:}"
 """
+GTEST_THAT_FAILS_ONCE = """#!/bin/sh
+echo 'WHAT'
+failures='"failures": [{}],'
+[ -e "$PID_FILE" ] && failures=
+touch "$PID_FILE"
+printf '{"testsuites": [{"name": "A", "testsuite": [{"name": "B", %s "status": "RUN"}]}]}' "$failures" >"${1#*json:}"
+[ -z "$failures" ]
+"""
 
 
 class RunTests(unittest.TestCase):
@@ -100,12 +108,23 @@ class RunTests(unittest.TestCase):
         status, out = self.run_with({"build/release/unit/a_test": GTEST_THAT_DIES})
         self.assertEqual((status, out.splitlines()[-1]), (1, "1 passed, 1 failed"))
         self.assertIn("A.Bad: died by signal 11", out)
+        self.assertNotIn("once more", out)
 
     def test_a_suite_that_passes_alone_counts_and_is_called_unsteady(self):
         status, out = self.run_with({"tests/cli/test_once.py": FAILS_ONCE})
         self.assertEqual((status, out.splitlines()[-1]), (0, "1 passed, 0 failed"))
         self.assertIn("UNSTEADY: cli/test_once", out)
         self.assertIn("too busy", out)
+
+    def test_a_test_program_too_gets_a_second_chance(self):
+        status, out = self.run_with({"build/release/unit/a_test": GTEST_THAT_FAILS_ONCE})
+        self.assertEqual((status, out.splitlines()[-1]), (0, "1 passed, 0 failed"), out)
+        self.assertIn("UNSTEADY: release/a_test A.B", out)
+
+    def test_an_input_that_breaks_a_property_is_not_tried_away(self):
+        program = GTEST_THAT_FAILS_ONCE.replace("WHAT", "Falsifiable after 3 tests")
+        status, out = self.run_with({"build/release/unit/a_test": program})
+        self.assertEqual((status, out.splitlines()[-1]), (1, "0 passed, 1 failed"), out)
 
     def test_many_failures_get_no_second_chance(self):
         many = FAILS_ONCE + "".join(f"    def test_bad_{n}(self): self.fail()\n" for n in range(5))

@@ -3,11 +3,15 @@
 #include "clusters/local/local_cluster.h"
 
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "clusters/testing/cluster_conformance.h"
+#include "sys/fd.h"
 
 namespace overcap {
 namespace {
@@ -28,11 +32,19 @@ class TemporaryLocalCluster : public LocalCluster {
   ~TemporaryLocalCluster() override {
     EngineClient client({root_, "", [] { return std::string(); }});
     (void)client.Call(R"({"op":"stop"})", std::chrono::seconds(5));
+    WaitUntilEnded();
     std::error_code error;
     std::filesystem::remove_all(root_, error);
   }
 
  private:
+  // The engine writes in its root, and removes its socket, after its answer.
+  void WaitUntilEnded() {
+    const Fd lock(open((root_ + "/daemon.lock").c_str(), O_RDONLY | O_CLOEXEC));
+    for (int tries = 0; lock && tries < 1000 && flock(lock.Get(), LOCK_EX | LOCK_NB) != 0; ++tries)
+      usleep(10000);
+  }
+
   std::string root_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clusters/slurm/slurm_view.h"
 
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
@@ -67,6 +68,7 @@ class SlurmViewTest : public testing::Test {
     root_ = StrCat(testing::TempDir(), "view-XXXXXX");
     ASSERT_NE(mkdtemp(root_.data()), nullptr);
   }
+  void TearDown() override { std::filesystem::remove_all(root_); }
 
   std::string root_;
 };
