@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/mounts/changed_files.h"
 
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include "control/mounts/rclone_cache.h"
 #include "stores/all_stores.h"
+#include "stores/testing/quick_folder.h"
 
 namespace overcap {
 namespace {
@@ -49,12 +52,20 @@ TEST(ChangedFiles, OnlyTheseAreListed) {
 }
 
 TEST(RcloneCache, SaysWhichFilesAreNotInTheStore) {
-  EXPECT_TRUE(IsDirtyNote("{\n\t\"ModTime\": \"x\",\n\t\"Dirty\": true\n}"));
-  EXPECT_TRUE(IsDirtyNote("{\"Dirty\":true}"));
-  EXPECT_FALSE(IsDirtyNote("{\"Dirty\": false}"));
-  EXPECT_FALSE(IsDirtyNote("{\"Dirty\""));
-  EXPECT_FALSE(IsDirtyNote(""));
+  const std::string clean = "{\n\t\"ModTime\": \"x\",\n\t\"Dirty\": false\n}\n";
+  EXPECT_TRUE(IsCleanNote(clean));
+  EXPECT_TRUE(IsCleanNote("{\"Dirty\":false}"));
+  EXPECT_FALSE(IsCleanNote("{\n\t\"ModTime\": \"x\",\n\t\"Dirty\": true\n}"));
+  for (size_t cut = 0; cut + 2 < clean.size(); ++cut) EXPECT_FALSE(IsCleanNote(clean.substr(0, cut))) << cut;
   EXPECT_EQ(CountDirty("/no/such/folder"), 0);
+  const QuickFolder folder;
+  std::filesystem::create_directories(folder / "vfsMeta/lab/deep");
+  EXPECT_EQ(CountDirty(folder.Path()), 0);
+  std::ofstream(folder / "vfsMeta/lab/deep/in the store") << clean;
+  EXPECT_EQ(CountDirty(folder.Path()), 0);
+  std::ofstream(folder / "vfsMeta/lab/deep/dirty") << "{\"Dirty\": true}";
+  std::ofstream(folder / "vfsMeta/lab/being written");
+  EXPECT_EQ(CountDirty(folder.Path()), 2);
 }
 
 }  // namespace

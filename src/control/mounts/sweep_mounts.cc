@@ -68,7 +68,8 @@ class Leftover {
     if (IsCopy(mount.mode)) return ClearCopy(mount, book, swept);
     (void)PosixFiles().Remove(places.config);
     (void)rmdir(places.point.c_str());
-    if (const int64_t dirty = CountDirty(places.cache); dirty > 0)
+    const int64_t dirty = mount.mode == MountMode::kWrite ? CountDirty(places.cache) : 0;
+    if (dirty > 0)
       return Fail(ErrorCode::kConflict, StrCat(CountOf(dirty, "file"),
                                                " that rclone has not uploaded stay in '", places.cache, "'"));
     return RemoveUnmounted(places.cache);
