@@ -89,7 +89,7 @@ class Running {
       return false;
     }
     if (run_.lost) Send(SIGKILL);  // what it has left behind
-    guard_.Watch({});
+    guard_.Forget();
     int status = 0;
     while (waitpid(child_.pid, &status, 0) < 0 && errno == EINTR) continue;
     run_.exit_status = ProcessEndOf(status).exit_status;
@@ -124,9 +124,9 @@ Result<LockedRun> RunLocked(const LockedCommand& command, StoreLock& lock, Right
   request.parent_death_signal = SIGKILL;
   request.want_pidfd = true;
   request.default_signals = false;  // nohup is meant for it
-  OC_TRY(child, Spawn(request));
+  request.announce_fd = guard.announce_fd();
   guard.KillAt(lock.MustEndUs());
-  guard.Watch({child.pid});
+  OC_TRY(child, Spawn(request));
   return Running(std::move(child), lock, guard, inbox).Run(lost);
 }
 

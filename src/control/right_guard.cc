@@ -22,11 +22,9 @@ constexpr int64_t kAgainUs = 50'000;
 constexpr int64_t kEndUs = 5'000'000;
 constexpr int64_t kLongestPollUs = 1'000'000;  // polls do not see time for which the machine sleeps
 
-// One order, small enough for a pipe to take whole.
-struct GuardOrder {
-  char type;  // 'c': forget all groups, 'g': this group too, 't': kill at that time
-  int64_t value;
-};
+// One order is one number, small enough for a pipe to take whole: above 0 it is another group, below 0 the
+// negative of the time at which to kill.
+constexpr int64_t kForgetAll = 0;
 
 struct Watched {
   pid_t groups[kMostGroups];
@@ -36,10 +34,10 @@ struct Watched {
   void Kill() const {
     for (int i = 0; i < count; ++i) kill(-groups[i], SIGKILL);
   }
-  void Take(const GuardOrder& order) {
-    if (order.type == 'c') count = 0;
-    if (order.type == 'g' && count < kMostGroups) groups[count++] = static_cast<pid_t>(order.value);
-    if (order.type == 't') kill_at_us = order.value;
+  void Take(int64_t order) {
+    if (order == kForgetAll) count = 0;
+    if (order > 0 && count < kMostGroups) groups[count++] = static_cast<pid_t>(order);
+    if (order < 0) kill_at_us = -order;
   }
 };
 
@@ -57,7 +55,7 @@ struct Watched {
     pollfd wait{pipe_fd, POLLIN, 0};
     if (poll(&wait, 1, left == kFar ? -1 : static_cast<int>(std::min(left, kLongestPollUs) / 1000) + 1) <= 0)
       continue;
-    GuardOrder order{};
+    int64_t order = 0;
     const ssize_t n = read(pipe_fd, &order, sizeof order);
     if (n == sizeof order) {
       watched.Take(order);
@@ -93,24 +91,18 @@ RightGuard::~RightGuard() {
   (void)EndedWithin(pid_, kEndUs);
 }
 
-void RightGuard::Tell(char type, int64_t value) {
-  GuardOrder order{};
-  order.type = type;
-  order.value = value;
+void RightGuard::Tell(int64_t order) {
   (void)!write(pipe_.Get(), &order, sizeof order);
 }
 
-void RightGuard::Watch(const std::vector<pid_t>& groups) {
-  Tell('c', 0);
-  for (const pid_t group : groups) {
-    if (group > 0) Tell('g', group);
-  }
+void RightGuard::Forget() {
+  Tell(kForgetAll);
 }
 
 void RightGuard::KillAt(int64_t monotonic_us) {
   if (monotonic_us == kill_at_us_) return;
   kill_at_us_ = monotonic_us;
-  Tell('t', monotonic_us);
+  Tell(-std::max<int64_t>(monotonic_us, 1));
 }
 
 }  // namespace overcap

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <sys/types.h>
-#include <vector>
 
 #include "base/result.h"
 #include "sys/clock.h"
@@ -23,12 +22,15 @@ class RightGuard {
   ~RightGuard();  // the guard has ended then, by itself or killed because it is stopped
   RightGuard(const RightGuard&) = delete;
 
-  void Watch(const std::vector<pid_t>& groups);  // instead of those before; 0 is none
+  // For SpawnRequest: the guard knows of the process, and of its group, before it runs, so there is no moment
+  // in which it is not guarded.
+  int announce_fd() const { return pipe_.Get(); }
+  void Forget();  // all that were announced
   void KillAt(int64_t monotonic_us);
 
  private:
   RightGuard(Fd pipe, pid_t pid) : pipe_(std::move(pipe)), pid_(pid) {}
-  void Tell(char type, int64_t value);
+  void Tell(int64_t order);
 
   Fd pipe_;
   pid_t pid_;

@@ -81,6 +81,10 @@ bool Prepare(Child* child) {
   const SpawnRequest& request = *child->request;
   if (request.group == ProcessGroup::kSession && setsid() < 0) return FailAt(child, Stage::kGroup);
   if (request.group == ProcessGroup::kGroup && setpgid(0, 0) != 0) return FailAt(child, Stage::kGroup);
+  if (request.announce_fd >= 0) {
+    const int64_t pid = getpid();
+    (void)!write(request.announce_fd, &pid, sizeof pid);
+  }
   if (!JoinCgroups(child)) return false;
   if (!request.cpus.empty() && sched_setaffinity(0, sizeof child->cpus, &child->cpus) != 0) {
     return FailAt(child, Stage::kCpus);

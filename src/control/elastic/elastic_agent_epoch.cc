@@ -65,6 +65,7 @@ void ElasticAgent::RunEpoch() {
   std::vector<GroupMember> members =
       ElasticMembers({parts_.options, plan_, parts_.env, parts_.world.folder, log_folder_,
                       parts_.options.place.id, parts_.socket.name()});
+  for (GroupMember& member : members) member.request.announce_fd = parts_.guard.announce_fd();
   if (!parts_.options.pipes) logs_->LetRanksWrite(NowUs());
   const LogSinks sinks(&*logs_, parts_.world.clock, &members);
   port_ = {};  // rank 0 takes it now
@@ -72,7 +73,7 @@ void ElasticAgent::RunEpoch() {
   limits.leave_alone = parts_.leave_alone;
   limits.companion_decides = true;
   const GroupEnd end = parts_.supervisor.Run(&members, limits, this, this);
-  parts_.guard.Watch({});
+  parts_.guard.Forget();
   logs_->TakeBack(parts_.world.clock.WallUs());
   if (!end.reason.empty()) ReportFailure(end.first_failed, end.end, end.reason);
   FinishRecord(end);
@@ -116,7 +117,6 @@ void ElasticAgent::FinishRecord(const GroupEnd& end) {
 void ElasticAgent::OnStarted(const std::vector<pid_t>& pids) {
   started_ = true;
   pids_ = pids;
-  parts_.guard.Watch(pids);
   output_us_ = NowUs();
   for (RankSigns& sign : signs_) sign.alive_us = NowUs();
 }
