@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/args.h"
 #include "cli/help.h"
+#include "cli/render_help.h"
 #include "sys/process.h"
 #include "sys/standard_streams.h"
 
@@ -11,9 +12,9 @@ namespace overcap::cli {
 namespace {
 
 void PrintHelp(const ParsedLine& line, std::span<const Command* const> commands, Output& out) {
-  const bool color = out.terminal().out_color;
-  out.Write(line.command != nullptr ? RenderHelp(HelpMarkdown(*line.command), color)
-                                    : OverviewHelp(commands, line.group, color));
+  const HelpStyle style = {out.terminal().out_color, out.terminal().width};
+  out.Write(line.command != nullptr ? RenderHelp(HelpMarkdown(*line.command), style)
+                                    : OverviewHelp(commands, line.group, style.color));
 }
 
 Result<int> RunParsed(const ParsedLine& line, std::span<const Command* const> commands, World& world) {

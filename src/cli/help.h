@@ -13,10 +13,6 @@ namespace overcap::cli {
 // The markdown of a command's help; "" when it has none. "daemon status" is commands/daemon_status.md.
 std::string_view HelpMarkdown(const Command& command);
 
-// Markdown as plain text: headings without '#' (bold with `color`), code blocks indented, `ticks` gone,
-// tables as columns.
-std::string RenderHelp(std::string_view markdown, bool color);
-
 // `overcap --help`: examples, then every command by group. `group` ("daemon") limits it to that group's
 // commands.
 std::string OverviewHelp(std::span<const Command* const> commands, std::string_view group, bool color);

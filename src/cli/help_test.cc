@@ -95,15 +95,6 @@ TEST(Help, NoFlagOfACommandHidesAnother) {
   }
 }
 
-TEST(Help, MarkdownBecomesPlainText) {
-  constexpr std::string_view kPage =
-      "# Examples\n```\novercap x\n```\n\nRuns `x` **now**.\n\n| flag | meaning |\n|---|---|\n| `-n` | a |\n"
-      "| `--long` | b \\| c |\n";
-  EXPECT_EQ(RenderHelp(kPage, false),
-            "Examples\n  overcap x\n\nRuns x now.\n\n  -n      a\n  --long  b | c\n");
-  EXPECT_TRUE(RenderHelp(kPage, true).starts_with("\033[1mExamples\033[0m\n"));
-}
-
 TEST(Help, TheOverviewBeginsWithExamplesAndNamesEveryCommand) {
   const std::string overview = OverviewHelp(AllCommands(), "", false);
   EXPECT_TRUE(overview.starts_with("Examples\n  overcap "));
