@@ -17,13 +17,19 @@ std::string RealPath(const std::string& path) {
 
 }  // namespace
 
-Result<void> RefusePreciousFolder(const std::string& path, const Variables& variables) {
+std::string_view WhyPrecious(const std::string& path, const Variables& variables) {
   const std::string real = RealPath(path), home = RealPath(std::string(variables.Get("HOME")));
-  const bool holds_home = !home.empty() && (home == real || home.starts_with(real + "/"));
-  if (real.empty() || (real != "/" && !holds_home)) return {};
+  if (real == "/") return "is everything";
+  if (real.empty() || home.empty()) return "";
+  if (home == real) return "is your home folder";
+  return home.starts_with(real + "/") ? "has your home folder in it" : "";
+}
+
+Result<void> RefusePreciousFolder(const std::string& path, const Variables& variables) {
+  const std::string_view why = WhyPrecious(path, variables);
+  if (why.empty()) return {};
   return Fail(ErrorCode::kUsage,
-              StrCat(Quoted(path, 300), real == "/" ? " is everything" : " has your home folder in it",
-                     ": all of it is neither removed nor replaced"),
+              StrCat(Quoted(path, 300), " ", why, ": all of it is neither removed nor replaced"),
               "name a folder in it");
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "clusters/cluster_view.h"
+#include "control/capture_limit.h"
 #include "control/mounts/mounts_of_job.h"
 #include "control/stored/stored_job.h"
 #include "control/stores/job_stores.h"
@@ -267,8 +268,9 @@ Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& too
   OC_TRY(store, OpenCodeStore(tools.store, tools.via, tools.clock));
   PreparedJob prepared;
   if (draft.workdir.inside) {
-    OC_TRY(capture,
-           Capture(store, request.folder, {.progress = tools.progress, .root = RootOf(tools.store)}));
+    const auto allow = CaptureLimit(request.folder, Variables(request.environment), tools.config);
+    OC_TRY(capture, Capture(store, request.folder,
+                            {.progress = tools.progress, .allow = allow, .root = RootOf(tools.store)}));
     OC_TRY_VOID(CheckCaptured(draft, store, capture.tree_id));
     OC_TRY_VOID(CheckMountPlaces(draft, store, capture.tree_id));
     draft.spec.snapshot = capture.tree_id;
@@ -287,10 +289,9 @@ Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& too
 }
 
 Result<CaptureReport> CaptureFolder(const std::string& folder, const std::string& store_folder,
-                                    const Clock& clock,
-                                    const std::function<void(int64_t files, int64_t bytes)>& progress) {
+                                    const Clock& clock, const CaptureOptions& options) {
   OC_TRY(store, OpenCodeStore(store_folder, {}, clock));
-  return Capture(store, folder, {.progress = progress, .root = {}});
+  return Capture(store, folder, options);
 }
 
 std::string CaptureWarning(const CaptureReport& capture, const Config& config) {

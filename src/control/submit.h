@@ -47,8 +47,7 @@ Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& too
 
 // Captures a folder without any job; what `submit` then finds unchanged.
 Result<CaptureReport> CaptureFolder(const std::string& folder, const std::string& store_folder,
-                                    const Clock& clock,
-                                    const std::function<void(int64_t files, int64_t bytes)>& progress);
+                                    const Clock& clock, const CaptureOptions& options);
 
 // A line that names the largest folders when the capture is over the configured size; "" when it is not.
 std::string CaptureWarning(const CaptureReport& capture, const Config& config);

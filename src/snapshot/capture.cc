@@ -63,7 +63,11 @@ class Progress {
 class Capturing {
  public:
   Capturing(const SnapshotStore& store, const CaptureOptions& options, std::string folder, Fd fd)
-      : store_(store), folder_(std::move(folder)), fd_(std::move(fd)), progress_(store, options) {
+      : store_(store),
+        options_(options),
+        folder_(std::move(folder)),
+        fd_(std::move(fd)),
+        progress_(store, options) {
     now_.folder = folder_;
     now_.began_ns = store.NowUs() * 1000;
   }
@@ -71,6 +75,7 @@ class Capturing {
   Result<CaptureReport> Run(const std::string& skip) {
     LoadIndex();
     OC_TRY(walked, Walk(fd_.Get(), IgnoreStackFor(folder_), skip));
+    OC_TRY_VOID(AskWhetherAllowed(walked));
     report_.notes = std::move(walked.notes);
     Join(std::move(walked.entries));
     OC_TRY_VOID(Prove());
@@ -84,6 +89,16 @@ class Capturing {
   }
 
  private:
+  Result<void> AskWhetherAllowed(const WalkResult& walked) const {
+    if (!options_.allow) return {};
+    int64_t files = 0, bytes = 0;
+    for (const FoundEntry& entry : walked.entries) {
+      files += entry.kind != EntryKind::kFolder;
+      bytes += entry.stamp.size;
+    }
+    return options_.allow(files, bytes);
+  }
+
   // An index whose tree is gone is not believed: who knows what else is.
   void LoadIndex() {
     index_path_ = StrCat("captures/", Sha256Of(folder_).Hex(), ".index");
@@ -286,6 +301,7 @@ class Capturing {
   }
 
   const SnapshotStore& store_;
+  const CaptureOptions& options_;
   const std::string folder_;
   const Fd fd_;
   std::string index_path_;

@@ -17,6 +17,8 @@ struct CaptureOptions {
   // Told now and then, from the calling thread, how many files and bytes have been read. Not called when
   // nothing had to be.
   std::function<void(int64_t files, int64_t bytes)> progress;
+  // Asked before anything is read, with how much there is; its error ends the capture.
+  std::function<Result<void>(int64_t files, int64_t bytes)> allow;
   // A folder that is left out when it lies inside; by default the one that the store is in, which is the
   // Overcap root.
   std::string root;

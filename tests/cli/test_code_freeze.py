@@ -51,6 +51,20 @@ class Freeze(Rig):
         self.assertEqual(second["snapshot"], first["snapshot"])
         self.assertEqual(self.log(second["id"]), b"clean\nclean\n")
 
+    def test_a_home_folder_is_frozen_only_when_that_is_meant(self):
+        home = self.root / "user"
+        for number in range(4):
+            self.write(f"thesis/{number}", "x" * 1000, base=home)
+        self.write("overcap.yaml", "code: {max_bytes_warn: 3K}\n", base=home)
+        self.write("overcap.yaml", "code: {max_bytes_warn: 3K}\n")
+        for command in (("submit", "true"), ("submit", "--dry-run", "true"), ("init",)):
+            self.refused(*command, cwd=home, says=("is your home folder", "would be frozen", "change to the folder", ".overcapignore"))
+        self.assertEqual(self.jobs("ls", "-a"), [])
+        self.write("big", "x" * 5000)
+        self.assertEqual(self.run_job("true")["state"], "succeeded")  # a project of that size gets a warning
+        self.write(".overcapignore", "nothing\n", base=home)
+        self.assertEqual(self.run_job(*shell("cat thesis/3 | wc -c"), cwd=home)["state"], "succeeded")
+
     def test_untracked_files_travel_and_ignored_ones_do_not(self):
         self.write(".gitignore", "*.o\n/build/\n!keep.o\nlogs/**\n")
         self.write(".overcapignore", "checkpoints/\n")

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/job_words.h"
+#include "control/capture_limit.h"
 #include "control/submit.h"
 
 namespace overcap::cli {
@@ -56,9 +57,12 @@ Result<int> RunInit(World& world, const Args&) {
   Output& out = world.out();
   OC_TRY(folder, world.Folder());
   OC_TRY(root, world.ClusterFolder());
-  OC_TRY(report, CaptureFolder(folder, root + "/store", world.clock(), [&](int64_t files, int64_t bytes) {
-           out.Progress(StrCat("capturing code: ", CountOf(files, "file"), ", ", FormatBytes(bytes)));
-         }));
+  CaptureOptions options;
+  options.progress = [&](int64_t files, int64_t bytes) {
+    out.Progress(StrCat("capturing code: ", CountOf(files, "file"), ", ", FormatBytes(bytes)));
+  };
+  options.allow = CaptureLimit(folder, Variables::OfThisProcess(), world.config());
+  OC_TRY(report, CaptureFolder(folder, root + "/store", world.clock(), options));
   out.ClearProgress();
   for (const std::string& note : report.notes) out.Note(note);
   const std::string warning = CaptureWarning(report, world.config());
