@@ -5,11 +5,13 @@
 #include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <ifaddrs.h>
 #include <memory>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <span>
 #include <sys/socket.h>
 
 #include "base/text.h"
@@ -160,7 +162,38 @@ bool IsLoopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1";
 }
 
-std::vector<std::string> OwnAddresses() {
+namespace {
+
+// The bytes of an address; none for another family.
+std::span<const uint8_t> BytesOf(const sockaddr* address) {
+  if (address->sa_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(address);
+    return {reinterpret_cast<const uint8_t*>(&v4->sin_addr), sizeof v4->sin_addr};
+  }
+  if (address->sa_family == AF_INET6) {
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address);
+    return {reinterpret_cast<const uint8_t*>(&v6->sin6_addr), sizeof v6->sin6_addr};
+  }
+  return {};
+}
+
+bool InOneNetwork(const ifaddrs& own, const std::string& text) {
+  std::optional<Address> other = AddressOf(text, 0);
+  if (!other || own.ifa_netmask == nullptr || own.ifa_addr->sa_family != other->get()->sa_family)
+    return false;
+  const auto a = BytesOf(own.ifa_addr), b = BytesOf(other->get());
+  const auto mask =
+      reinterpret_cast<const uint8_t*>(  // of the address's family, which is not always written there
+          own.ifa_addr->sa_family == AF_INET
+              ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(own.ifa_netmask)->sin_addr)
+              : static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(own.ifa_netmask)->sin6_addr));
+  for (size_t i = 0; i < a.size(); ++i) {
+    if ((a[i] & mask[i]) != (b[i] & mask[i])) return false;
+  }
+  return true;
+}
+
+std::vector<std::string> OwnAddressesIf(const std::function<bool(const ifaddrs&)>& wanted) {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, freeifaddrs);
@@ -168,11 +201,24 @@ std::vector<std::string> OwnAddresses() {
   for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
     if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_UP) == 0) continue;
     const std::string text = TextOf(each->ifa_addr);
-    if (text.empty() || IsLoopback(text) || IsLinkLocal(text)) continue;
+    if (text.empty() || IsLoopback(text) || IsLinkLocal(text) || !wanted(*each)) continue;
     (LooksVirtual(each->ifa_name) ? other : real).push_back(text);
   }
   real.insert(real.end(), other.begin(), other.end());
   return real;
+}
+
+}  // namespace
+
+std::vector<std::string> OwnAddresses() {
+  return OwnAddressesIf([](const ifaddrs&) { return true; });
+}
+
+std::vector<std::string> OwnAddressesNear(const std::vector<std::string>& others) {
+  return OwnAddressesIf([&](const ifaddrs& own) {
+    return std::any_of(others.begin(), others.end(),
+                       [&](const std::string& other) { return InOneNetwork(own, other); });
+  });
 }
 
 }  // namespace overcap

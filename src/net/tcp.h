@@ -34,4 +34,7 @@ bool IsLoopback(const std::string& address);
 // containers and virtual machines last.
 std::vector<std::string> OwnAddresses();
 
+// Those of them in whose network one of `others` lies: no router is on the way.
+std::vector<std::string> OwnAddressesNear(const std::vector<std::string>& others);
+
 }  // namespace overcap

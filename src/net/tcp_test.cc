@@ -55,6 +55,13 @@ TEST(Tcp, ANameIsNoAddress) {
   EXPECT_EQ(ErrorCode::kUsage, client.error().code);
 }
 
+TEST(Tcp, AddressesNearOthersAreThoseOfTheSameNetwork) {
+  const std::vector<std::string> own = OwnAddresses();
+  EXPECT_EQ(OwnAddressesNear(own), own);  // each is in its own network
+  EXPECT_TRUE(OwnAddressesNear({}).empty());
+  EXPECT_TRUE(OwnAddressesNear({"198.51.100.7", "2001:db8::7", "no address", ""}).empty());
+}
+
 TEST(Tcp, OwnAddressesAreNotLoopback) {
   for (const std::string& address : OwnAddresses()) EXPECT_FALSE(IsLoopback(address)) << address;
 }

@@ -11,7 +11,9 @@ import subprocess
 from launch_rig import HOST_PYTHON, HostsRig
 from overcap_rig import BINARY, REPOSITORY
 
-FED_BY_HEAD = 2 if len(os.sched_getaffinity(0)) >= 4 else 1  # at first: docs/formats/fanout.md
+# At first, docs/formats/fanout.md: nodes near to it, and through ssh.
+FED_BY_HEAD = 3
+FED_THROUGH_SSH = 2 if len(os.sched_getaffinity(0)) >= 4 else 1
 
 
 class FanoutRig(HostsRig):

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 
-from fanout_rig import FED_BY_HEAD, FanoutRig
+from fanout_rig import FED_BY_HEAD, FED_THROUGH_SSH, FanoutRig
 from launch_rig import HOST_PYTHON
 from overcap_rig import BINARY, main
 
@@ -22,11 +22,32 @@ class Fanout(FanoutRig):
         for name in self.hosts.names:
             self.assert_same(name)
             self.assertTrue(os.access(self.there(name) / "d0/run", os.X_OK))
-        self.assertEqual(sum(node["from"] == "head" for node in said["nodes"]), FED_BY_HEAD, said)
-        self.assertEqual(sum(node["from"] in self.hosts.names for node in said["nodes"]), 4 - FED_BY_HEAD, said)
+        self.check_tree(said, FED_BY_HEAD)
+
+    def check_tree(self, said, by_head):
+        self.assertEqual(sum(node["from"] == "head" for node in said["nodes"]), by_head, said)
+        self.assertEqual(sum(node["from"] in self.hosts.names for node in said["nodes"]), 4 - by_head, said)
         self.assertGreater(said["wire_bytes"], 4 * 4_000_000)
         self.assertLess(said["wire_bytes"], 4 * 4_000_000 * 1.05)
-        self.assertGreater(said["from_peers_bytes"], 2 * 4_000_000)
+        self.assertGreater(said["from_head_bytes"], by_head * 4_000_000)
+        self.assertLess(said["from_head_bytes"], by_head * 4_000_000 * 1.05)
+        self.assertGreater(said["from_peers_bytes"], (4 - by_head) * 4_000_000)
+
+    def test_all_that_the_head_sends_goes_through_ssh_when_told_so(self):
+        self.fill()
+        self.check_tree(self.brought("--ssh-only"), FED_THROUGH_SSH)
+
+    def test_nodes_that_cannot_reach_the_head_get_it_through_ssh(self):
+        self.fill()
+        for name in self.hosts.names:  # answers of its sshd pass, nothing that it begins itself
+            rules = f"ip rule add ipproto tcp sport 22 lookup main pref 100 && ip rule add to {self.hosts.machines.net}.254 ipproto tcp blackhole pref 200"
+            made = self.hosts.run(name, ["sh", "-c", rules])
+            self.addCleanup(self.hosts.run, name, ["sh", "-c", "ip rule del pref 100; ip rule del pref 200"])
+            self.assertEqual(made.returncode, 0, made.stderr)
+        done, said = self.fanout()
+        self.assertEqual(done.status, 0, str(done))
+        self.check_tree(said, FED_THROUGH_SSH)
+        self.assertNotIn("could not fetch", done.err)
 
     def test_a_second_run_moves_what_changed(self):
         self.fill()

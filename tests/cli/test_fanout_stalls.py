@@ -10,7 +10,7 @@ class Stalls(FanoutRig):
     def test_who_falls_silent_is_left_and_named(self):
         self.fill(files=40)
         self.programs({"host1": self.rogue("silent"), "host2": self.after_rogue(), "host3": self.after_rogue(), "host4": self.rogue("mute")})
-        done, said = self.fanout(deadline=180)
+        done, said = self.fanout("--ssh-only", deadline=180)
         self.assertEqual((done.status, said["complete"], said["failed"]), (5, 3, 1), str(done))
         self.assertIn("nothing was heard of it for 60 s", self.node(said, "host4")["error"]["message"])
         for name in ("host2", "host3"):

@@ -25,6 +25,8 @@ constexpr Flag kFanoutFlags[] = {
     {"--to", "", "DST", "the folder on each node; ~ and $VARIABLES are the node's own"},
     {"--hosts", "", "HOSTS", "a host file, or node1,node[3-5]; by default the hosts of the job you are in"},
     {"--force", "", "", "also into a folder that holds something else, which is then replaced"},
+    {"--ssh-only", "", "",
+     "what this machine sends goes through ssh, encrypted, also to nodes that are near"},
     {"--no-fix", "", "", "leave paths in scripts and pyvenv.cfg as they are"},
 };
 
@@ -202,6 +204,7 @@ FanoutRequest RequestFrom(World& world, const Args& args, const FanoutHosts& hos
   request.hosts = hosts.names;
   request.target = args.Get("--to");
   request.fix = !args.Has("--no-fix");
+  request.ssh_only = args.Has("--ssh-only");
   request.force = args.Has("--force");
   request.binary = world.binary();
   request.ssh_program = hosts.ssh_program;
@@ -274,7 +277,7 @@ Result<int> DoFanout(World& world, const Args& args) {
 constinit const Command kFanout = {
     .name = "fanout",
     .summary = "bring an environment or a folder to the local disks of many nodes",
-    .usage = "SRC --to DST [--hosts HOSTS] [--force] [--no-fix]",
+    .usage = "SRC --to DST [--hosts HOSTS] [--force] [--ssh-only] [--no-fix]",
     .flags = kFanoutFlags,
     .min_words = 1,
     .max_words = 1,

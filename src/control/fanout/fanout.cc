@@ -12,9 +12,11 @@
 
 #include "base/text.h"
 #include "control/fanout/node_session.h"
+#include "control/fanout/peer_server.h"
 #include "control/fanout/source_plan.h"
 #include "launch/detect/host_name.h"
 #include "net/handshake.h"
+#include "net/tcp.h"
 
 namespace overcap {
 namespace {
@@ -28,9 +30,11 @@ class FanoutRun : public SessionListener {
       : request_(request),
         key_(LinkKey::Make(*request.random).Hex()),
         binary_(request.binary),
-        plan_(static_cast<int>(request.hosts.size()),
-              SourcePlan::FirstOf(std::thread::hardware_concurrency())),
+        server_(ServerOf(source, request, key_)),
+        own_server_(static_cast<int>(request.hosts.size())),
+        plan_(own_server_ + 1, SourcePlan::FirstOf(std::thread::hardware_concurrency())),
         nodes_(request.hosts.size()) {
+    if (server_) plan_.Complete(own_server_, true);
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const int node = static_cast<int>(i);
       nodes_[i].end.host = request.hosts[i];
@@ -59,17 +63,26 @@ class FanoutRun : public SessionListener {
 
   void OnHello(int node, const fanout::Hello& hello) override {
     const std::lock_guard lock(mutex_);
-    nodes_[static_cast<size_t>(node)].addresses = hello.addresses;
+    Node& greeted = nodes_[static_cast<size_t>(node)];
+    greeted.addresses = hello.addresses;
+    if (server_) greeted.own_addresses = OwnAddressesNear(hello.addresses);
+    if (greeted.own_addresses.empty()) plan_.Exclude(node, own_server_);
     LeaveConnecting(node);
   }
   void OnAsk(int node, const std::string& why) override {
     const std::lock_guard lock(mutex_);
     Node& asking = nodes_[static_cast<size_t>(node)];
-    if (!why.empty() && request_.warn) {
+    const bool failed = !why.empty() && !asking.by_server;
+    if (!why.empty() && asking.by_server) {
+      plan_.Lost(
+          own_server_);  // a firewall before this machine is nothing to wonder at: nobody else shall try
+      plan_.Exclude(node, own_server_);
+    }
+    if (failed && request_.warn) {
       request_.warn(StrCat("host '", asking.end.host, "' could not fetch from host '", asking.end.from,
                            "' any more (", ToUtf8(why), ")"));
     }
-    plan_.Ask(node, !why.empty());
+    plan_.Ask(node, failed);
     Assign();
   }
   void OnProgress(int node, const fanout::Progress& progress) override {
@@ -96,6 +109,8 @@ class FanoutRun : public SessionListener {
     std::unique_ptr<NodeSession> session;
     FanoutNodeEnd end;
     std::vector<std::string> addresses;
+    std::vector<std::string> own_addresses;  // of this machine, near to it
+    bool by_server = false;                  // it was sent to our own server
     fanout::Progress progress;
     bool connecting = false;
     bool settled = false, complete = false;
@@ -132,7 +147,10 @@ class FanoutRun : public SessionListener {
       fanout::Use use;
       node.end.fetched = true;
       node.end.from = "";
-      if (made.from != SourcePlan::kHead) {
+      node.by_server = made.from == own_server_;
+      if (node.by_server) {
+        use = {"head", node.own_addresses, server_->port(), true};
+      } else if (made.from != SourcePlan::kHead) {
         const Node& from = nodes_[static_cast<size_t>(made.from)];
         node.end.from = use.peer = from.end.host;
         use.addresses = from.addresses;
@@ -181,10 +199,23 @@ class FanoutRun : public SessionListener {
     }
   }
 
+  // Nodes near to this machine fetch from it as from each other. A single one has nobody to fetch from but
+  // ssh.
+  static std::unique_ptr<PeerServer> ServerOf(const FanoutSource& source, const FanoutRequest& request,
+                                              const std::string& key) {
+    const auto known = LinkKey::FromHex(key);
+    if (request.ssh_only || request.hosts.size() < 2 || source.read || !source.pulled.empty() || !known)
+      return nullptr;
+    Result<std::unique_ptr<PeerServer>> server = PeerServer::Start(source.chunks, *known);
+    return server ? *std::move(server) : nullptr;
+  }
+
   const FanoutRequest& request_;
   const std::string key_;
   SharedBinary binary_;
-  std::mutex mutex_;  // guards what follows, but not the sessions themselves
+  const std::unique_ptr<PeerServer> server_;
+  const int own_server_;  // its number in the plan
+  std::mutex mutex_;      // guards what follows, but not the sessions themselves
   std::condition_variable changed_;
   SourcePlan plan_;
   std::vector<Node> nodes_;

@@ -27,7 +27,8 @@ struct FanoutRequest {
   std::vector<std::string> old;  // where the folder was when it was made
   bool fix = true;
   bool force = false;
-  std::string binary;  // this program's own file
+  bool ssh_only = false;  // nothing that this machine sends goes past ssh
+  std::string binary;     // this program's own file
   std::string ssh_program;
   std::vector<std::string> ssh_options;
   std::vector<std::string> env;
@@ -49,7 +50,7 @@ struct FanoutNodeEnd {
 struct FanoutReport {
   std::vector<FanoutNodeEnd> nodes;  // in the order of the hosts
   int64_t Complete() const;
-  int64_t FromHead() const;   // bytes that came through ssh, all nodes
+  int64_t FromHead() const;   // bytes that came from this machine, all nodes
   int64_t FromPeers() const;  // bytes among nodes
   int64_t FromStore() const;  // bytes that nodes pulled
 };

@@ -60,7 +60,7 @@ std::string EncodeOne(const Use& m) {
   json.BeginObject();
   WriteBytes(&json, "peer", m.peer);
   WriteList(&json, "addresses", m.addresses);
-  json.Field("port", m.port);
+  json.Field("port", m.port).Field("head", m.head);
   return Framed('U', &json);
 }
 
@@ -167,6 +167,7 @@ Result<Use> DecodeUse(const nlohmann::json& object) {
   reader.Read("peer", &m.peer);
   reader.Read("addresses", &m.addresses);
   reader.Read("port", &m.port);
+  reader.Read("head", &m.head);
   OC_TRY_VOID(InRange(&reader, "port", m.port, 65535));
   return m;
 }

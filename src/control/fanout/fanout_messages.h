@@ -39,9 +39,10 @@ struct Start {
   bool operator==(const Start&) const = default;
 };
 struct Use {
-  std::string peer;  // "": the head itself
+  std::string peer;  // "": the head itself, over this connection
   std::vector<std::string> addresses;
   int port = 0;
+  bool head = false;  // it is the head all the same
   bool operator==(const Use&) const = default;
 };
 struct Data {

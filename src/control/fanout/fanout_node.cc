@@ -69,7 +69,7 @@ class FanoutNode {
     if (server) ready.port = server->port();
     ready.from_peers = chunks.from_peers();
     ready.reused = chunks.reused();
-    ready.from_head = uplink_.received();
+    ready.from_head = uplink_.received() + chunks.from_head();
     target.lock = {};
     uplink_.Send(ready);
     uplink_.WaitForFinish();

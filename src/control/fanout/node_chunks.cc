@@ -74,14 +74,14 @@ Result<PeerConnection> NodeChunks::Connect(const std::shared_ptr<Peer>& peer) {
       return connection;
     }
   }
-  return PeerConnection::Open(peer->use.addresses, peer->use.port, key_, uplink_.stop_fd());
+  return PeerConnection::Open(peer->use, key_, uplink_.stop_fd());
 }
 
 Result<void> NodeChunks::FromPeer(const std::shared_ptr<Peer>& peer, Missing* missing) {
   OC_TRY(connection, Connect(peer));
   std::vector<bool> there;
   OC_TRY_VOID(connection.Get(missing->chunks, missing->out, &there));
-  from_peers_ += connection.received();
+  (peer->use.head ? from_head_ : from_peers_) += connection.received();
   if (!KeepMissing(missing, there)) return Fail(ErrorCode::kCorrupt, "it sent something else");
   const std::lock_guard lock(mutex_);
   peer->idle.push_back(std::move(connection));

@@ -25,6 +25,7 @@ class NodeChunks : public ChunkSource {
   Result<void> Fetch(const std::vector<fanout::WantedChunk>& chunks, char* out) override;
 
   int64_t from_peers() const { return from_peers_; }
+  int64_t from_head() const { return from_head_; }  // by a connection of its own
   int64_t reused() const { return reused_; }
 
  private:
@@ -48,7 +49,7 @@ class NodeChunks : public ChunkSource {
   NodeUplink& uplink_;
   const LinkKey key_;
   const FolderChunks* const old_;
-  std::atomic<int64_t> from_peers_ = 0, reused_ = 0;
+  std::atomic<int64_t> from_peers_ = 0, from_head_ = 0, reused_ = 0;
   std::mutex asking_;  // held while the head is asked: the others wait for the same answer
   std::mutex mutex_;   // guards what follows
   std::shared_ptr<Peer> peer_;

@@ -12,10 +12,11 @@ namespace overcap {
 namespace {
 
 constexpr int kConnectMs = 5'000;
+constexpr int kConnectToHeadMs = 1'000;  // there is another way to it
 
-Result<Fd> ConnectTo(const std::string& address, int port, const LinkKey& key, int stop_fd) {
-  const StreamPatience patience{kConnectMs, stop_fd};
-  OC_TRY(fd, BeginConnect(address, port));
+Result<Fd> ConnectTo(const std::string& address, const fanout::Use& use, const LinkKey& key, int stop_fd) {
+  const StreamPatience patience{use.head ? kConnectToHeadMs : kConnectMs, stop_fd};
+  OC_TRY(fd, BeginConnect(address, use.port));
   OC_TRY_VOID(WaitForStream(fd.Get(), POLLOUT, patience));
   OC_TRY_VOID(ConnectOutcome(fd));
   KernelRandom random;
@@ -29,11 +30,10 @@ Result<Fd> ConnectTo(const std::string& address, int port, const LinkKey& key, i
 
 }  // namespace
 
-Result<PeerConnection> PeerConnection::Open(const std::vector<std::string>& addresses, int port,
-                                            const LinkKey& key, int stop_fd) {
+Result<PeerConnection> PeerConnection::Open(const fanout::Use& use, const LinkKey& key, int stop_fd) {
   Error last{ErrorCode::kUnavailable, "it has no address", ""};
-  for (const std::string& address : addresses) {
-    Result<Fd> fd = ConnectTo(address, port, key, stop_fd);
+  for (const std::string& address : use.addresses) {
+    Result<Fd> fd = ConnectTo(address, use, key, stop_fd);
     if (fd) return PeerConnection(*std::move(fd), stop_fd);
     last = std::move(fd).error();
   }

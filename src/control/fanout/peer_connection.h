@@ -15,10 +15,9 @@ namespace overcap {
 // One thread at a time. After an error it is of no further use.
 class PeerConnection {
  public:
-  // The first of the addresses that answers within a few seconds. kUnavailable; kDenied for somebody who does
-  // not know the key. `stop_fd` as StreamPatience has it.
-  static Result<PeerConnection> Open(const std::vector<std::string>& addresses, int port, const LinkKey& key,
-                                     int stop_fd);
+  // To the first of the addresses that answers in time (of the head, which is near: at once). kUnavailable;
+  // kDenied for somebody who does not know the key. `stop_fd` as StreamPatience has it.
+  static Result<PeerConnection> Open(const fanout::Use& use, const LinkKey& key, int stop_fd);
 
   // Each chunk to its place in `out`; in `there` whether the peer had it.
   Result<void> Get(const std::vector<fanout::WantedChunk>& chunks, const std::vector<char*>& out,

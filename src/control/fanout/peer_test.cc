@@ -141,7 +141,7 @@ TEST_F(Fanout, APeerServesWhatItHasAndSaysWhatItHasNot) {
   const LinkKey key = LinkKey::Make(random);
   auto server = PeerServer::Start(source.chunks, key);
   ASSERT_TRUE(server);
-  auto connection = PeerConnection::Open({"127.0.0.1"}, (*server)->port(), key, -1);
+  auto connection = PeerConnection::Open({"peer", {"127.0.0.1"}, (*server)->port()}, key, -1);
   ASSERT_TRUE(connection) << connection.error().message;
   const std::string wanted = Noise(30'000, 30);
   std::string first(wanted.size(), '\0'), other(10, '\0'), last(6, '\0');
@@ -163,7 +163,8 @@ TEST_F(Fanout, WhoDoesNotKnowTheKeyGetsNothing) {
   KernelRandom random;
   auto server = PeerServer::Start(source.chunks, LinkKey::Make(random));
   ASSERT_TRUE(server);
-  const auto refused = PeerConnection::Open({"127.0.0.1"}, (*server)->port(), LinkKey::Make(random), -1);
+  const auto refused =
+      PeerConnection::Open({"peer", {"127.0.0.1"}, (*server)->port()}, LinkKey::Make(random), -1);
   EXPECT_FALSE(refused);
 }
 

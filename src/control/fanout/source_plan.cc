@@ -47,7 +47,7 @@ int SourcePlan::Choose(int node) const {
   bool may_wait = false;  // for one that serves, and is busy
   for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
     const Node& other = nodes_[static_cast<size_t>(i)];
-    if (!other.serves || i == node || asking.bad.contains(i)) continue;
+    if (!other.serves || i == node || asking.bad.contains(i) || asking.excluded.contains(i)) continue;
     may_wait = true;
     if (other.feeds >= kPerNode) continue;
     if (best == kNobody || other.feeds < nodes_[static_cast<size_t>(best)].feeds) best = i;

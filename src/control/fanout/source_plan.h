@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who fetches from whom: a few nodes from the head, then each that is complete serves others. Pure.
+// Who fetches from whom: some nodes from the head, then each that is complete serves others. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace overcap {
 
 class SourcePlan {
  public:
-  static constexpr int kHead = -1;
-  static constexpr int kFirst = 2;    // most nodes that the head feeds while no node is complete
+  static constexpr int kHead = -1;    // over the node's connection to it, which ssh carries
+  static constexpr int kFirst = 2;    // most nodes that are fed so while no node is complete
   static constexpr int kPerNode = 3;  // that fetch from one node at the same time
   static constexpr int kChances = 3;  // peers that may fail a node before it has to do with the head
 
@@ -23,6 +23,8 @@ class SourcePlan {
   // The node has everything and will serve soon: until it does, or is lost, others wait for it rather than
   // trouble the head.
   void Expect(int node) { nodes_[static_cast<size_t>(node)].expected = true; }
+  // The node cannot get anything from there.
+  void Exclude(int node, int from) { nodes_[static_cast<size_t>(node)].excluded.insert(from); }
   // The node needs somebody to fetch from; `failed`: what it had was no good.
   void Ask(int node, bool failed);
   void Complete(int node, bool serves);
@@ -42,6 +44,7 @@ class SourcePlan {
     int feeds = 0;
     int from = kNobody;
     std::set<int> bad;  // that failed it
+    std::set<int> excluded;
   };
   static constexpr int kNobody = -2;
 

@@ -42,6 +42,35 @@ TEST(SourcePlan, ACompleteNodeServesThoseThatWait) {
   EXPECT_EQ(plan.Assign(), (Assignments{{5, 1}}));
 }
 
+// The head's own server is one more that serves from the beginning.
+TEST(SourcePlan, WhoIsExcludedFromAServerIsFedAsIfThereWasNone) {
+  constexpr int kServer = 5;
+  SourcePlan plan(kServer + 1, 1);
+  plan.Complete(kServer, true);
+  plan.Exclude(3, kServer);
+  plan.Exclude(4, kServer);
+  for (int i = 0; i < kServer; ++i) plan.Ask(i, false);
+  EXPECT_EQ(plan.Assign(), (Assignments{{0, kServer}, {1, kServer}, {2, kServer}, {3, kHead}}));
+  plan.Complete(0, true);
+  EXPECT_EQ(plan.Assign(), (Assignments{{4, 0}}));
+}
+
+TEST(SourcePlan, AServerThatCannotBeReachedIsNamedToNobodyElse) {
+  constexpr int kServer = 3;
+  SourcePlan plan(kServer + 1, 1);
+  plan.Complete(kServer, true);
+  for (int i = 0; i < kServer; ++i) plan.Ask(i, false);
+  EXPECT_EQ(plan.Assign(), (Assignments{{0, kServer}, {1, kServer}, {2, kServer}}));
+  plan.Lost(kServer);
+  for (int i = 0; i < kServer; ++i) {
+    plan.Exclude(i, kServer);
+    plan.Ask(i, false);
+  }
+  EXPECT_EQ(plan.Assign(), (Assignments{{0, kHead}}));
+  plan.Complete(0, true);
+  EXPECT_EQ(plan.Assign(), (Assignments{{1, 0}, {2, 0}}));
+}
+
 TEST(SourcePlan, ANodeThatIsLostWhileItFetchesMakesRoom) {
   SourcePlan plan = AllAsk(3);
   (void)plan.Assign();
