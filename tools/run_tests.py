@@ -290,7 +290,7 @@ def judge(outcome, status, report):
         outcome.failed.append(f"{running or 'the suite'}: {died}")
     elif status != 0 and not outcome.failed:
         outcome.failed.append(f"the suite: exit status {status} though no test failed (a sanitizer's report?)")
-    else:
+    elif status in (0, 1) and not re.search(r"Sanitizer|: runtime error: ", outcome.output):
         return
     outcome.whole = False
 

@@ -14,7 +14,7 @@ namespace {
 void PrintHelp(const ParsedLine& line, std::span<const Command* const> commands, Output& out) {
   const HelpStyle style = {out.terminal().out_color, out.terminal().width};
   out.Write(line.command != nullptr ? RenderHelp(HelpMarkdown(*line.command), style)
-                                    : OverviewHelp(commands, line.group, style.color));
+                                    : OverviewHelp(commands, line.group, style));
 }
 
 Result<int> RunParsed(const ParsedLine& line, std::span<const Command* const> commands, World& world) {

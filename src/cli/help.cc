@@ -33,25 +33,26 @@ constexpr GroupTitle kGroups[] = {{CommandGroup::kJobs, "Jobs"},
                                   {CommandGroup::kCode, "Code and storage"},
                                   {CommandGroup::kSetup, "Set-up"}};
 
-std::string CommandLines(std::span<const Command* const> commands, const auto& wanted) {
+std::string CommandLines(std::span<const Command* const> commands, const HelpStyle& style,
+                         const auto& wanted) {
   std::string out;
   for (const Command* command : commands) {
     if (!wanted(*command)) continue;
     std::string name(command->name);
     for (const std::string_view alias : command->aliases) name += StrCat(", ", alias);
     name.resize(std::max<size_t>(name.size(), 17), ' ');
-    out += StrCat("  ", name, "  ", command->summary, "\n");
+    out += WrapHelp(StrCat("  ", name, "  "), command->summary, style);
   }
   return out;
 }
 
-std::string FlagLines(std::span<const Flag> flags) {
+std::string FlagLines(std::span<const Flag> flags, const HelpStyle& style) {
   std::string out;
   for (const Flag& flag : flags) {
     std::string name = StrCat(flag.short_name.empty() ? "    " : StrCat(flag.short_name, ", "), flag.name,
                               flag.value.empty() ? "" : " ", flag.value);
     name.resize(std::max<size_t>(name.size(), 21), ' ');
-    out += StrCat("  ", name, "  ", flag.summary, "\n");
+    out += WrapHelp(StrCat("  ", name, "  "), flag.summary, style);
   }
   return out;
 }
@@ -66,19 +67,21 @@ std::string_view HelpMarkdown(const Command& command) {
   return {};
 }
 
-std::string OverviewHelp(std::span<const Command* const> commands, std::string_view group, bool color) {
+std::string OverviewHelp(std::span<const Command* const> commands, std::string_view group,
+                         const HelpStyle& style) {
   if (!group.empty()) {
     const std::string prefix = StrCat(group, " ");
-    return HelpHeading(StrCat("overcap ", group), color) +
-           CommandLines(commands, [&](const Command& command) { return command.name.starts_with(prefix); });
+    return HelpHeading(StrCat("overcap ", group), style.color) +
+           CommandLines(commands, style,
+                        [&](const Command& command) { return command.name.starts_with(prefix); });
   }
-  std::string out = HelpHeading("Examples", color) + std::string(kOverviewExamples);
+  std::string out = HelpHeading("Examples", style.color) + std::string(kOverviewExamples);
   for (const GroupTitle& row : kGroups) {
     const auto in_group = [&](const Command& command) { return command.group == row.group; };
-    const std::string lines = CommandLines(commands, in_group);
-    if (!lines.empty()) out += StrCat("\n", HelpHeading(row.title, color), lines);
+    const std::string lines = CommandLines(commands, style, in_group);
+    if (!lines.empty()) out += StrCat("\n", HelpHeading(row.title, style.color), lines);
   }
-  out += StrCat("\n", HelpHeading("Flags of every command", color), FlagLines(GlobalFlags()));
+  out += StrCat("\n", HelpHeading("Flags of every command", style.color), FlagLines(GlobalFlags(), style));
   return out + "\n'overcap COMMAND --help' tells all about a command.\n";
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/command.h"
+#include "cli/render_help.h"
 
 namespace overcap::cli {
 
@@ -15,6 +16,7 @@ std::string_view HelpMarkdown(const Command& command);
 
 // `overcap --help`: examples, then every command by group. `group` ("daemon") limits it to that group's
 // commands.
-std::string OverviewHelp(std::span<const Command* const> commands, std::string_view group, bool color);
+std::string OverviewHelp(std::span<const Command* const> commands, std::string_view group,
+                         const HelpStyle& style);
 
 }  // namespace overcap::cli

@@ -96,10 +96,13 @@ TEST(Help, NoFlagOfACommandHidesAnother) {
 }
 
 TEST(Help, TheOverviewBeginsWithExamplesAndNamesEveryCommand) {
-  const std::string overview = OverviewHelp(AllCommands(), "", false);
+  const std::string overview = OverviewHelp(AllCommands(), "", {.width = 80});
   EXPECT_TRUE(overview.starts_with("Examples\n  overcap "));
   for (const Command* command : AllCommands()) {
     EXPECT_NE(overview.find(StrCat("\n  ", command->name)), std::string::npos) << command->name;
+  }
+  for (const std::string& line : Split(overview, '\n')) {
+    EXPECT_TRUE(line.size() <= 80 || line.starts_with("  overcap ")) << line;
   }
 }
 

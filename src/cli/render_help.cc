@@ -115,11 +115,13 @@ std::string RenderRows(const std::vector<std::vector<std::string>>& rows, int wi
   return out;
 }
 
+int WidthOf(const HelpStyle& style) {
+  return style.width == 0 ? kWidest : std::clamp(style.width, kNarrowest, kWidest);
+}
+
 class Renderer {
  public:
-  explicit Renderer(const HelpStyle& style)
-      : color_(style.color),
-        width_(style.width == 0 ? kWidest : std::clamp(style.width, kNarrowest, kWidest)) {}
+  explicit Renderer(const HelpStyle& style) : color_(style.color), width_(WidthOf(style)) {}
 
   void Take(const std::string& line) {
     const bool row = !in_code_ && line.starts_with("|");
@@ -168,6 +170,10 @@ class Renderer {
 };
 
 }  // namespace
+
+std::string WrapHelp(std::string_view first, std::string_view text, const HelpStyle& style) {
+  return Wrap(first, text, WidthOf(style));
+}
 
 std::string HelpHeading(std::string_view text, bool color) {
   return StrCat(color ? PaintText(Style::kBold, text) : std::string(text), "\n");

@@ -16,6 +16,9 @@ struct HelpStyle {
 // is.
 std::string RenderHelp(std::string_view markdown, const HelpStyle& style);
 
+// `text` behind `first`, in lines that fit; those that follow begin below its beginning.
+std::string WrapHelp(std::string_view first, std::string_view text, const HelpStyle& style);
+
 std::string HelpHeading(std::string_view text, bool color);
 
 }  // namespace overcap::cli

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
+#include <optional>
 #include <string>
 
-#include "base/result.h"
 #include "control/config.h"
+#include "snapshot/capture.h"
 #include "sys/variables.h"
 
 namespace overcap {
 
-// What a capture of this folder asks before it reads anything. Somebody who submits in '/' or in the home
-// folder has mostly forgotten to change to the project: where there is more than the configured size and no
-// .overcapignore says what is meant, it is refused. Empty for all other folders.
-std::function<Result<void>(int64_t files, int64_t bytes)> CaptureLimit(const std::string& folder,
-                                                                       const Variables& variables,
-                                                                       const Config& config);
+// Somebody who submits in '/', in the home folder or above it has mostly forgotten to change to the project:
+// where there is more than the configured size, and no .overcapignore says what is meant, that is refused.
+// nullopt for all other folders.
+std::optional<CaptureOptions::Limit> CaptureLimitOf(const std::string& folder, const Variables& variables,
+                                                    const Config& config);
 
 }  // namespace overcap

@@ -126,8 +126,12 @@ Result<LockedRun> RunLocked(const LockedCommand& command, StoreLock& lock, Right
   request.default_signals = false;  // nohup is meant for it
   request.announce_fd = guard.announce_fd();
   guard.KillAt(lock.MustEndUs());
-  OC_TRY(child, Spawn(request));
-  return Running(std::move(child), lock, guard, inbox).Run(lost);
+  Result<Spawned> child = Spawn(request);
+  if (!child) {
+    guard.Forget();  // the number may be another's soon
+    return Fail(std::move(child).error());
+  }
+  return Running(*std::move(child), lock, guard, inbox).Run(lost);
 }
 
 }  // namespace overcap

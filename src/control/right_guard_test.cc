@@ -68,12 +68,27 @@ TEST(RightGuard, TheTimeCanBePutOff) {
               const PosixClock clock;
               const auto guard = RightGuard::Make(clock);
               if (!guard) return guard.error().message;
-              (*guard)->KillAt(clock.MonotonicUs() + 10'000'000);
-              const auto child = Sleeper(**guard);
+              (*guard)->KillAt(clock.MonotonicUs() - 1);  // nobody is there
               (*guard)->KillAt(clock.MonotonicUs() + 600'000'000);
+              const auto child = Sleeper(**guard);
               return StrCat(EndOf(child, kShortMs));
             }),
             StrCat(SIGTERM));
+}
+
+TEST(RightGuard, WithoutAGuardThatHearsNothingRuns) {
+  EXPECT_EQ(InChild([] {
+              int ends[2];
+              if (pipe(ends) != 0) return std::string("no pipe");
+              close(ends[0]);
+              SpawnRequest request;
+              request.program = "/bin/true";
+              request.argv = {"true"};
+              request.announce_fd = ends[1];
+              const auto child = Spawn(request);
+              return child ? std::string("it ran") : child.error().message.substr(0, 24);
+            }),
+            "cannot start '/bin/true'");
 }
 
 TEST(RightGuard, WhenWhoMadeItIsGoneAllAreKilled) {

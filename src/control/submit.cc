@@ -268,9 +268,9 @@ Result<PreparedJob> PrepareJob(const JobRequest& request, const SubmitTools& too
   OC_TRY(store, OpenCodeStore(tools.store, tools.via, tools.clock));
   PreparedJob prepared;
   if (draft.workdir.inside) {
-    const auto allow = CaptureLimit(request.folder, Variables(request.environment), tools.config);
+    const auto limit = CaptureLimitOf(request.folder, Variables(request.environment), tools.config);
     OC_TRY(capture, Capture(store, request.folder,
-                            {.progress = tools.progress, .allow = allow, .root = RootOf(tools.store)}));
+                            {.progress = tools.progress, .limit = limit, .root = RootOf(tools.store)}));
     OC_TRY_VOID(CheckCaptured(draft, store, capture.tree_id));
     OC_TRY_VOID(CheckMountPlaces(draft, store, capture.tree_id));
     draft.spec.snapshot = capture.tree_id;

@@ -216,6 +216,9 @@ std::vector<std::string> OwnAddresses() {
 
 std::vector<std::string> OwnAddressesNear(const std::vector<std::string>& others) {
   return OwnAddressesIf([&](const ifaddrs& own) {
+    if (LooksVirtual(own.ifa_name) ||
+        std::find(others.begin(), others.end(), TextOf(own.ifa_addr)) != others.end())
+      return false;
     return std::any_of(others.begin(), others.end(),
                        [&](const std::string& other) { return InOneNetwork(own, other); });
   });

@@ -34,7 +34,9 @@ bool IsLoopback(const std::string& address);
 // containers and virtual machines last.
 std::vector<std::string> OwnAddresses();
 
-// Those of them in whose network one of `others` lies: no router is on the way.
+// Those of them in whose network one of another machine's addresses lies: no router is on the way. Networks
+// that each machine has for itself (of containers and virtual machines) do not count, nor addresses that the
+// other one has, too.
 std::vector<std::string> OwnAddressesNear(const std::vector<std::string>& others);
 
 }  // namespace overcap

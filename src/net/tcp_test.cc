@@ -56,8 +56,7 @@ TEST(Tcp, ANameIsNoAddress) {
 }
 
 TEST(Tcp, AddressesNearOthersAreThoseOfTheSameNetwork) {
-  const std::vector<std::string> own = OwnAddresses();
-  EXPECT_EQ(OwnAddressesNear(own), own);  // each is in its own network
+  EXPECT_TRUE(OwnAddressesNear(OwnAddresses()).empty());  // that would be this machine
   EXPECT_TRUE(OwnAddressesNear({}).empty());
   EXPECT_TRUE(OwnAddressesNear({"198.51.100.7", "2001:db8::7", "no address", ""}).empty());
 }

@@ -74,8 +74,7 @@ class Capturing {
 
   Result<CaptureReport> Run(const std::string& skip) {
     LoadIndex();
-    OC_TRY(walked, Walk(fd_.Get(), IgnoreStackFor(folder_), skip));
-    OC_TRY_VOID(AskWhetherAllowed(walked));
+    OC_TRY(walked, Look(skip));
     report_.notes = std::move(walked.notes);
     Join(std::move(walked.entries));
     OC_TRY_VOID(Prove());
@@ -89,14 +88,12 @@ class Capturing {
   }
 
  private:
-  Result<void> AskWhetherAllowed(const WalkResult& walked) const {
-    if (!options_.allow) return {};
-    int64_t files = 0, bytes = 0;
-    for (const FoundEntry& entry : walked.entries) {
-      files += entry.kind != EntryKind::kFolder;
-      bytes += entry.stamp.size;
-    }
-    return options_.allow(files, bytes);
+  Result<WalkResult> Look(const std::string& skip) const {
+    IgnoreStack ignore = IgnoreStackFor(folder_);
+    if (!options_.limit) return Walk(fd_.Get(), std::move(ignore), skip);
+    const WalkLimit limit{options_.limit->files, options_.limit->bytes};
+    Result<WalkResult> walked = Walk(fd_.Get(), std::move(ignore), skip, limit);
+    return walked ? std::move(walked) : Fail(options_.limit->refuse(walked.error()));
   }
 
   // An index whose tree is gone is not believed: who knows what else is.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,13 @@ struct CaptureOptions {
   // Told now and then, from the calling thread, how many files and bytes have been read. Not called when
   // nothing had to be.
   std::function<void(int64_t files, int64_t bytes)> progress;
-  // Asked before anything is read, with how much there is; its error ends the capture.
-  std::function<Result<void>(int64_t files, int64_t bytes)> allow;
+  // A folder that has more is not captured, nor one in which something cannot be looked at: the error is what
+  // `refuse` makes of that. Nothing has been read then.
+  struct Limit {
+    int64_t files = 0, bytes = 0;
+    std::function<Error(const Error& why)> refuse;
+  };
+  std::optional<Limit> limit;
   // A folder that is left out when it lies inside; by default the one that the store is in, which is the
   // Overcap root.
   std::string root;

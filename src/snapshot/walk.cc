@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
 #include <iterator>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "snapshot/file_io.h"
 #include "snapshot/parallel.h"
 #include "sys/fd.h"
@@ -48,12 +50,30 @@ struct Branch {
   size_t place = 0;  // how many entries stand before it
 };
 
+// How much all threads have found.
+class Budget {
+ public:
+  explicit Budget(const WalkLimit& limit) : limit_(limit) {}
+
+  Result<void> Take(int64_t bytes) {
+    files_ += 1;
+    bytes_ += bytes;
+    if (files_ <= limit_.files && bytes_ <= limit_.bytes) return {};
+    return Fail(ErrorCode::kUsage, StrCat("it has more than ", CountOf(limit_.files, "file"), " or ",
+                                          FormatBytes(limit_.bytes)));
+  }
+
+ private:
+  const WalkLimit limit_;
+  std::atomic<int64_t> files_ = 0, bytes_ = 0;
+};
+
 // One walk. `path_` is the folder at hand with '/' at its end, or "".
 class Walker {
  public:
   // `branches` is where folders go that are walked later; nullptr: none does.
-  Walker(IgnoreStack ignore, const std::string& skip, std::vector<Branch>* branches)
-      : ignore_(std::move(ignore)), skip_(skip), branches_(branches) {}
+  Walker(IgnoreStack ignore, const std::string& skip, Budget* budget, std::vector<Branch>* branches)
+      : ignore_(std::move(ignore)), skip_(skip), budget_(*budget), branches_(branches) {}
 
   // Below the folder itself, which is added too.
   Result<void> Walk(int root_fd, const std::string& path) {
@@ -122,6 +142,7 @@ class Walker {
     if (type == DT_DIR) return SubFolder(fd, name.text);
     if (type != DT_REG && type != DT_LNK) return Note();
     if (!known && fstatat(fd, name.text.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return Gone(errno);
+    if (S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)) OC_TRY_VOID(budget_.Take(status.st_size));
     if (S_ISREG(status.st_mode)) {
       Add((status.st_mode & S_IXUSR) != 0 ? EntryKind::kExecutable : EntryKind::kFile, FileStamp::Of(status));
     } else if (S_ISLNK(status.st_mode)) {
@@ -162,6 +183,7 @@ class Walker {
 
   IgnoreStack ignore_;
   const std::string& skip_;
+  Budget& budget_;
   std::vector<Branch>* const branches_;
   std::string path_;
   int depth_ = 0;
@@ -198,13 +220,14 @@ FileStamp FileStamp::Of(const struct stat& status) {
                    uint64_t{status.st_ino}, uint32_t{status.st_mode}};
 }
 
-Result<WalkResult> Walk(int folder_fd, IgnoreStack ignore, const std::string& skip) {
+Result<WalkResult> Walk(int folder_fd, IgnoreStack ignore, const std::string& skip, const WalkLimit& limit) {
   std::vector<Branch> branches;
-  Walker top(std::move(ignore), skip, &branches);
+  Budget budget(limit);
+  Walker top(std::move(ignore), skip, &budget, &branches);
   OC_TRY_VOID(top.Folder(folder_fd));
   std::vector<WalkResult> found(branches.size());
   const auto walk = [&](size_t i) -> Result<void> {
-    Walker walker(branches[i].ignore, skip, nullptr);
+    Walker walker(branches[i].ignore, skip, &budget, nullptr);
     OC_TRY_VOID(walker.Walk(folder_fd, branches[i].path));
     found[i] = walker.Take();
     return {};

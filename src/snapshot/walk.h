@@ -36,8 +36,13 @@ struct WalkResult {
   std::vector<std::string> notes;   // what was skipped, one line each
 };
 
+struct WalkLimit {
+  int64_t files = INT64_MAX, bytes = INT64_MAX;
+};
+
 // `skip` is a path in the folder that is left out, or "". Entries that vanish meanwhile are left out; one
-// that cannot be looked at is an error that names it.
-Result<WalkResult> Walk(int folder_fd, IgnoreStack ignore, const std::string& skip);
+// that cannot be looked at is an error that names it. kUsage as soon as there is more than `limit`.
+Result<WalkResult> Walk(int folder_fd, IgnoreStack ignore, const std::string& skip,
+                        const WalkLimit& limit = {});
 
 }  // namespace overcap

@@ -25,7 +25,7 @@
 namespace overcap {
 namespace {
 
-enum class Stage { kGroup, kCgroup, kCpus, kFolder, kDescriptors, kExec };
+enum class Stage { kGroup, kAnnounce, kCgroup, kCpus, kFolder, kDescriptors, kExec };
 
 // All that the child needs, made by the parent: the child shares its memory and may call the kernel, nothing
 // else.
@@ -83,7 +83,7 @@ bool Prepare(Child* child) {
   if (request.group == ProcessGroup::kGroup && setpgid(0, 0) != 0) return FailAt(child, Stage::kGroup);
   if (request.announce_fd >= 0) {
     const int64_t pid = getpid();
-    (void)!write(request.announce_fd, &pid, sizeof pid);
+    if (write(request.announce_fd, &pid, sizeof pid) != sizeof pid) return FailAt(child, Stage::kAnnounce);
   }
   if (!JoinCgroups(child)) return false;
   if (!request.cpus.empty() && sched_setaffinity(0, sizeof child->cpus, &child->cpus) != 0) {
@@ -166,6 +166,9 @@ Error SpawnError(const Child& child) {
                         StrCat("cannot join cgroup '", request.cgroup_procs[child.failed_item], "'"));
     case Stage::kCpus:
       return ErrnoError(child.error, "cannot pin to the processors");
+    case Stage::kAnnounce:
+      return ErrnoError(child.error, StrCat("cannot start '", child.program,
+                                            "': the process that guards it does not hear"));
     case Stage::kGroup:
     case Stage::kDescriptors:
       return ErrnoError(child.error, StrCat("cannot prepare '", child.program, "'"));

@@ -35,9 +35,9 @@ struct SpawnRequest {
   bool default_signals =
       true;  // ignored signals are set to their default; false when the caller ignores none
   bool want_pidfd = false;
-  int announce_fd =
-      -1;          // takes its pid, as an int64_t, when it has its group and runs nothing yet; -1: nobody
-  int umask = -1;  // -1: the caller's
+  int announce_fd = -1;     // takes its pid, as an int64_t, when it has its group and runs nothing yet, or it
+                            // does not run; -1: nobody
+  int umask = -1;           // -1: the caller's
   int64_t nofile_soft = 0;  // soft limit of open files, at most the hard one; 0: as file_limit.h says
 };
 

@@ -12,8 +12,8 @@ from launch_rig import HOST_PYTHON, HostsRig
 from overcap_rig import BINARY, REPOSITORY
 
 # At first, docs/formats/fanout.md: nodes near to it, and through ssh.
-FED_BY_HEAD = 3
-FED_THROUGH_SSH = 2 if len(os.sched_getaffinity(0)) >= 4 else 1
+FED_BY_HEAD = range(1, 4)  # three, and fewer where the first was complete before others asked
+FED_THROUGH_SSH = range(1, 3) if len(os.sched_getaffinity(0)) >= 4 else range(1, 2)
 
 
 class FanoutRig(HostsRig):

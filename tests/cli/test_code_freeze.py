@@ -59,6 +59,7 @@ class Freeze(Rig):
         self.write("overcap.yaml", "code: {max_bytes_warn: 3K}\n")
         for command in (("submit", "true"), ("submit", "--dry-run", "true"), ("init",)):
             self.refused(*command, cwd=home, says=("is your home folder", "would be frozen", "change to the folder", ".overcapignore"))
+        self.refused("init", cwd="/", says=("'/' is everything", "would be frozen"))
         self.assertEqual(self.jobs("ls", "-a"), [])
         self.write("big", "x" * 5000)
         self.assertEqual(self.run_job("true")["state"], "succeeded")  # a project of that size gets a warning

@@ -121,6 +121,14 @@ class RunTests(unittest.TestCase):
         self.assertEqual((status, out.splitlines()[-1]), (0, "1 passed, 0 failed"), out)
         self.assertIn("UNSTEADY: release/a_test A.B", out)
 
+    def test_a_report_of_a_sanitizer_is_not_tried_away(self):
+        told = GTEST_THAT_FAILS_ONCE.replace("WHAT", "WARNING: ThreadSanitizer: data race (pid=7)")
+        ended = GTEST_THAT_FAILS_ONCE.replace('[ -z "$failures" ]', '[ -z "$failures" ] || exit 66')
+        for program in (told, ended):
+            status, out = self.run_with({"build/release/unit/a_test": program})
+            self.assertEqual((status, out.splitlines()[-1]), (1, "0 passed, 1 failed"), out)
+            (self.root / "pid").unlink()
+
     def test_an_input_that_breaks_a_property_is_not_tried_away(self):
         program = GTEST_THAT_FAILS_ONCE.replace("WHAT", "Falsifiable after 3 tests")
         status, out = self.run_with({"build/release/unit/a_test": program})

@@ -61,7 +61,7 @@ Result<int> RunInit(World& world, const Args&) {
   options.progress = [&](int64_t files, int64_t bytes) {
     out.Progress(StrCat("capturing code: ", CountOf(files, "file"), ", ", FormatBytes(bytes)));
   };
-  options.allow = CaptureLimit(folder, Variables::OfThisProcess(), world.config());
+  options.limit = CaptureLimitOf(folder, Variables::OfThisProcess(), world.config());
   OC_TRY(report, CaptureFolder(folder, root + "/store", world.clock(), options));
   out.ClearProgress();
   for (const std::string& note : report.notes) out.Note(note);

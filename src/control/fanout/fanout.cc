@@ -23,18 +23,18 @@ namespace {
 
 constexpr int kConnectingMost = 32;
 constexpr std::chrono::milliseconds kTell{200};
+constexpr int kMostLeaving = 3;
 
 class FanoutRun : public SessionListener {
  public:
   FanoutRun(const FanoutSource& source, const FanoutRequest& request)
-      : request_(request),
+      : source_(source),
+        request_(request),
         key_(LinkKey::Make(*request.random).Hex()),
         binary_(request.binary),
-        server_(ServerOf(source, request, key_)),
         own_server_(static_cast<int>(request.hosts.size())),
         plan_(own_server_ + 1, SourcePlan::FirstOf(std::thread::hardware_concurrency())),
         nodes_(request.hosts.size()) {
-    if (server_) plan_.Complete(own_server_, true);
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const int node = static_cast<int>(i);
       nodes_[i].end.host = request.hosts[i];
@@ -65,19 +65,16 @@ class FanoutRun : public SessionListener {
     const std::lock_guard lock(mutex_);
     Node& greeted = nodes_[static_cast<size_t>(node)];
     greeted.addresses = hello.addresses;
-    if (server_) greeted.own_addresses = OwnAddressesNear(hello.addresses);
-    if (greeted.own_addresses.empty()) plan_.Exclude(node, own_server_);
+    greeted.own_addresses = OwnAddressesNear(hello.addresses);
+    if (!greeted.own_addresses.empty()) StartServer();
+    if (greeted.own_addresses.empty() || !server_) plan_.Exclude(node, own_server_);
     LeaveConnecting(node);
   }
   void OnAsk(int node, const std::string& why) override {
     const std::lock_guard lock(mutex_);
     Node& asking = nodes_[static_cast<size_t>(node)];
     const bool failed = !why.empty() && !asking.by_server;
-    if (!why.empty() && asking.by_server) {
-      plan_.Lost(
-          own_server_);  // a firewall before this machine is nothing to wonder at: nobody else shall try
-      plan_.Exclude(node, own_server_);
-    }
+    if (!why.empty() && asking.by_server) LeaveServer(node, why);
     if (failed && request_.warn) {
       request_.warn(StrCat("host '", asking.end.host, "' could not fetch from host '", asking.end.from,
                            "' any more (", ToUtf8(why), ")"));
@@ -199,23 +196,37 @@ class FanoutRun : public SessionListener {
     }
   }
 
-  // Nodes near to this machine fetch from it as from each other. A single one has nobody to fetch from but
-  // ssh.
-  static std::unique_ptr<PeerServer> ServerOf(const FanoutSource& source, const FanoutRequest& request,
-                                              const std::string& key) {
-    const auto known = LinkKey::FromHex(key);
-    if (request.ssh_only || request.hosts.size() < 2 || source.read || !source.pulled.empty() || !known)
-      return nullptr;
-    Result<std::unique_ptr<PeerServer>> server = PeerServer::Start(source.chunks, *known);
-    return server ? *std::move(server) : nullptr;
+  // Nodes near to this machine fetch from it as from each other; a single one through ssh, which is there
+  // anyway. With mutex_.
+  void StartServer() {
+    const bool wanted = !request_.ssh_only && nodes_.size() > 1 && !source_.read && source_.pulled.empty();
+    const auto key = LinkKey::FromHex(key_);
+    if (server_ || !wanted || !key) return;
+    Result<std::unique_ptr<PeerServer>> server = PeerServer::Start(source_.chunks, *key);
+    if (!server) return;
+    server_ = *std::move(server);
+    plan_.Complete(own_server_, true);
   }
 
+  // The node could not fetch from the server. A firewall before this machine is nothing to wonder at: after
+  // some such nodes nobody else tries. With mutex_.
+  void LeaveServer(int node, const std::string& why) {
+    plan_.Exclude(node, own_server_);
+    if (++left_server_ == kMostLeaving) plan_.Lost(own_server_);
+    if (left_server_ > 1 || !request_.note) return;
+    request_.note(StrCat("host '", nodes_[static_cast<size_t>(node)].end.host,
+                         "' fetches through ssh: it cannot do so from this machine directly (", ToUtf8(why),
+                         ")"));
+  }
+
+  const FanoutSource& source_;
   const FanoutRequest& request_;
   const std::string key_;
   SharedBinary binary_;
-  const std::unique_ptr<PeerServer> server_;
-  const int own_server_;  // its number in the plan
+  const int own_server_;  // the number of server_ in the plan
   std::mutex mutex_;      // guards what follows, but not the sessions themselves
+  std::unique_ptr<PeerServer> server_;
+  int left_server_ = 0;  // nodes that could not fetch from it
   std::condition_variable changed_;
   SourcePlan plan_;
   std::vector<Node> nodes_;

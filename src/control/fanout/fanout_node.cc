@@ -61,6 +61,7 @@ class FanoutNode {
     OC_TRY(report, Fill(repository, *tree, target));
     fanout::Ready ready = ReadyOf(report);
     OC_TRY(own, Finished(repository, *tree, target, start, &ready));
+    chunks.Close();
     std::unique_ptr<PeerServer> server;
     if (ready.failed == 0 && own.OpenFolder()) {
       Result<std::unique_ptr<PeerServer>> started = PeerServer::Start(own, *key);

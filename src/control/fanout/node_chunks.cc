@@ -96,6 +96,11 @@ Result<void> NodeChunks::FromHead(Missing* missing) {
   return Fail(ErrorCode::kConflict, "the source changed while it was sent", "run it again");
 }
 
+void NodeChunks::Close() {
+  const std::lock_guard lock(mutex_);
+  peer_ = nullptr;
+}
+
 Result<void> NodeChunks::Fetch(const std::vector<fanout::WantedChunk>& chunks, char* out) {
   Missing missing = WithoutOwn(chunks, out);
   while (!missing.chunks.empty()) {

@@ -24,6 +24,9 @@ class NodeChunks : public ChunkSource {
 
   Result<void> Fetch(const std::vector<fanout::WantedChunk>& chunks, char* out) override;
 
+  // There is nothing more to fetch: others need the places that connections take.
+  void Close();
+
   int64_t from_peers() const { return from_peers_; }
   int64_t from_head() const { return from_head_; }  // by a connection of its own
   int64_t reused() const { return reused_; }

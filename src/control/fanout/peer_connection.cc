@@ -12,7 +12,7 @@ namespace overcap {
 namespace {
 
 constexpr int kConnectMs = 5'000;
-constexpr int kConnectToHeadMs = 1'000;  // there is another way to it
+constexpr int kConnectToHeadMs = 3'500;  // there is another way to it; two packets may be lost
 
 Result<Fd> ConnectTo(const std::string& address, const fanout::Use& use, const LinkKey& key, int stop_fd) {
   const StreamPatience patience{use.head ? kConnectToHeadMs : kConnectMs, stop_fd};

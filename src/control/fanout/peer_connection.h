@@ -15,7 +15,7 @@ namespace overcap {
 // One thread at a time. After an error it is of no further use.
 class PeerConnection {
  public:
-  // To the first of the addresses that answers in time (of the head, which is near: at once). kUnavailable;
+  // To the first of the addresses that answers in time (of the head, which is near: sooner). kUnavailable;
   // kDenied for somebody who does not know the key. `stop_fd` as StreamPatience has it.
   static Result<PeerConnection> Open(const fanout::Use& use, const LinkKey& key, int stop_fd);
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <string>
 #include <sys/eventfd.h>
+#include <system_error>
 #include <unistd.h>
 #include <vector>
 
@@ -110,7 +111,7 @@ PeerServer::~PeerServer() {
   const uint64_t one = 1;
   (void)!write(stop_.Get(), &one, sizeof one);
   if (accepting_.joinable()) accepting_.join();
-  for (std::thread& thread : threads_) thread.join();
+  for (Served& each : served_) each.thread.join();
 }
 
 void PeerServer::Accept() {
@@ -120,12 +121,25 @@ void PeerServer::Accept() {
     if (fds[1].revents != 0) return;
     Result<std::optional<Fd>> connection = AcceptTcp(listener_.fd);
     if (!connection) (void)poll(&fds[1], 1, 100);  // out of descriptors: others will be closed
-    if (!connection || !*connection || open_ >= kConnectionsMost) continue;
-    ++open_;
-    threads_.emplace_back([this, fd = std::move(**connection)]() mutable {
+    if (connection && *connection) Begin(std::move(**connection));
+  }
+}
+
+void PeerServer::Begin(Fd connection) {
+  served_.remove_if([](Served& each) {
+    if (!each.over) return false;
+    each.thread.join();
+    return true;
+  });
+  if (served_.size() >= kConnectionsMost) return;
+  Served& made = served_.emplace_back();
+  try {
+    made.thread = std::thread([this, &made, fd = std::move(connection)]() mutable {
       Serve(std::move(fd));
-      --open_;
+      made.over = true;
     });
+  } catch (const std::system_error&) {  // there can be no more threads: who has connected asks elsewhere
+    served_.pop_back();
   }
 }
 

@@ -26,19 +26,24 @@ class PeerServer {
   int port() const { return listener_.port; }
 
  private:
-  static constexpr int kConnectionsMost = 64;
+  static constexpr size_t kConnectionsMost = 64;
 
   PeerServer(const FolderChunks& chunks, LinkKey key, TcpListener listener, Fd stop)
       : chunks_(chunks), key_(std::move(key)), listener_(std::move(listener)), stop_(std::move(stop)) {}
+  struct Served {
+    std::atomic<bool> over = false;
+    std::thread thread;
+  };
+
   void Accept();
+  void Begin(Fd connection);
   void Serve(Fd connection);
 
   const FolderChunks& chunks_;
   const LinkKey key_;
   TcpListener listener_;
-  Fd stop_;  // an eventfd that becomes readable once
-  std::atomic<int> open_ = 0;
-  std::list<std::thread> threads_;  // of the accepting thread, until that has ended
+  Fd stop_;                   // an eventfd that becomes readable once
+  std::list<Served> served_;  // of the accepting thread, until that has ended; those that are over go
   std::thread accepting_;
 };
 

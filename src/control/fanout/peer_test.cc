@@ -158,6 +158,26 @@ TEST_F(Fanout, APeerServesWhatItHasAndSaysWhatItHasNot) {
   EXPECT_EQ(connection->received(), 3 + 30'000 + 6);
 }
 
+// Each had kept the memory of a thread until the end.
+TEST_F(Fanout, StrangersThatComeAndGoTakeNothingForEver) {
+  const FanoutSource source = Source();
+  KernelRandom random;
+  const LinkKey key = LinkKey::Make(random);
+  const auto server = PeerServer::Start(source.chunks, key);
+  ASSERT_TRUE(server);
+  const auto mapped_pages = [] {
+    int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages;
+  };
+  const int64_t before = mapped_pages();
+  int came = 0;
+  for (int i = 0; i < 400; ++i)
+    came += PeerConnection::Open({"peer", {"127.0.0.1"}, (*server)->port()}, key, -1).has_value();
+  EXPECT_GT(came, 100);  // of more than 64 at the same time some are sent away
+  EXPECT_LT(mapped_pages() - before, (int64_t{1} << 30) / 4096);
+}
+
 TEST_F(Fanout, WhoDoesNotKnowTheKeyGetsNothing) {
   const FanoutSource source = Source();
   KernelRandom random;

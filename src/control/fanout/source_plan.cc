@@ -32,8 +32,11 @@ void SourcePlan::Lost(int node) {
   std::erase(waiting_, node);
 }
 
-bool SourcePlan::AnyServes() const {
-  return std::any_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.serves; });
+bool SourcePlan::AnyServes(const Node& asking) const {
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    if (nodes_[static_cast<size_t>(i)].serves && !asking.excluded.contains(i)) return true;
+  }
+  return false;
 }
 
 bool SourcePlan::AnyExpected() const {
@@ -55,7 +58,7 @@ int SourcePlan::Choose(int node) const {
   if (best != kNobody || may_wait) return best;
   if (asking.bad.empty() && AnyExpected()) return kNobody;
   // Nobody serves who could serve this one.
-  if (!asking.bad.empty() && AnyServes()) return kHead;
+  if (!asking.bad.empty() && AnyServes(asking)) return kHead;
   return head_feeds_ < first_ ? kHead : kNobody;
 }
 

@@ -50,7 +50,7 @@ class SourcePlan {
 
   void Release(int node);
   int Choose(int node) const;  // kNobody: it has to wait
-  bool AnyServes() const;
+  bool AnyServes(const Node& asking) const;
   bool AnyExpected() const;
 
   int first_;

@@ -55,6 +55,22 @@ TEST(SourcePlan, WhoIsExcludedFromAServerIsFedAsIfThereWasNone) {
   EXPECT_EQ(plan.Assign(), (Assignments{{4, 0}}));
 }
 
+TEST(SourcePlan, WhoIsExcludedFromTheOnlyServerThatIsLeftWaitsItsTurnAtTheHead) {
+  constexpr int kServer = 5;
+  SourcePlan plan(kServer + 1, 1);
+  plan.Complete(kServer, true);
+  for (int i = 0; i < kServer; ++i) {
+    plan.Exclude(i, kServer);
+    plan.Ask(i, false);
+  }
+  EXPECT_EQ(plan.Assign(), (Assignments{{0, kHead}}));
+  plan.Complete(0, true);
+  EXPECT_EQ(plan.Assign(), (Assignments{{1, 0}, {2, 0}, {3, 0}}));
+  plan.Lost(0);
+  for (int i = 1; i <= 3; ++i) plan.Ask(i, true);
+  EXPECT_EQ(plan.Assign(), (Assignments{{4, kHead}}));
+}
+
 TEST(SourcePlan, AServerThatCannotBeReachedIsNamedToNobodyElse) {
   constexpr int kServer = 3;
   SourcePlan plan(kServer + 1, 1);

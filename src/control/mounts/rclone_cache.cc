@@ -10,7 +10,7 @@
 namespace overcap {
 namespace {
 
-constexpr int64_t kMostNote = 1 << 20;
+constexpr int64_t kMostNote = 256 << 20;  // of a file of which many pieces were read
 
 }  // namespace
 
