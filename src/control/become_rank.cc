@@ -33,15 +33,29 @@ std::string FirstPbsHost(const Variables& variables) {
   return std::string(Trim(std::string_view(text).substr(0, text.find('\n'))));
 }
 
+// Ends this process as ranks end that are stopped: an exit status would look to the launcher like a failure
+// of its own.
+void EndAsStopped(const std::string& why) {
+  dprintf(STDERR_FILENO, "overcap: %s\n", why.c_str());
+  (void)signal(SIGTERM, SIG_DFL);
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  (void)sigprocmask(SIG_UNBLOCK, &term, nullptr);
+  (void)raise(SIGTERM);
+}
+
 // Where the ranks meet. Under a launch also hands stdout and stderr to the node process of this host.
 Result<MasterPlace> Join(const RankPlace& place, Variables* variables) {
   const MasterPlace guessed = MasterPlaceFrom(*variables, place, FirstPbsHost(*variables), getppid());
   if (!variables->Has(kContactVariable)) return guessed;
-  OC_TRY(link, JoinNode(place, variables));
-  OC_TRY_VOID(UseLink(link));
-  if (!link.note.empty()) dprintf(STDERR_FILENO, "overcap: %s\n", link.note.c_str());
-  if (link.master_addr.empty()) return guessed;
-  return MasterPlace{link.master_addr, link.master_port};
+  const Result<RankLink> link = JoinNode(place, variables);
+  if (!link && link.error().code == ErrorCode::kConflict) EndAsStopped(link.error().message);
+  if (!link) return Fail(link.error());
+  OC_TRY_VOID(UseLink(*link));
+  if (!link->note.empty()) dprintf(STDERR_FILENO, "overcap: %s\n", link->note.c_str());
+  if (link->master_addr.empty()) return guessed;
+  return MasterPlace{link->master_addr, link->master_port};
 }
 
 Result<void> TakePlace(Variables* variables) {

@@ -197,6 +197,24 @@ class OneHost(Flavour):
         self.assertLess(time.monotonic() - began, 15)
         self.assertIn("did not end", done.err)
 
+    def test_a_rank_that_comes_when_all_is_over_is_not_the_first_that_failed(self):
+        late = "trap \"\" TERM; [ ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} != 1 ] || sleep 0.3; exec \"$@\""
+        script = f"""#!/bin/sh
+for word do
+  shift
+  [ "$word" != {self.binary} ] || set -- "$@" /bin/sh -c '{late}' sh
+  set -- "$@" "$word"
+done
+exec {shutil.which(self.mpirun)} "$@"
+"""
+        folder = self.root / "bin"
+        self.write(self.mpirun, script, mode=0o755, base=folder)
+        # The launcher hears of both at the same time, and looks at the lower rank first.
+        dies = 'kill -STOP $PPID; setsid sh -c "sleep 1; kill -CONT $PPID" & kill -9 $$'
+        done = self.launch(*self.flags(4), *by_rank(r2=dies, other="sleep 60"), env={"PATH": f"{folder}:{self.env['PATH']}"})
+        self.assertEqual(done.status, 137, str(done))
+        self.assertEqual(self.first()[1], 2)
+
     def test_a_launcher_that_cannot_start_is_quoted(self):
         done = self.launch(*self.flags(2), "--launcher-args", "--no-such-flag-of-any-mpi", "true")
         self.assertNotIn(done.status, (0, 127), str(done))

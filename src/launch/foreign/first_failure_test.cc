@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/foreign/first_failure.h"
 
+#include <csignal>
 #include <gtest/gtest.h>
 
 namespace overcap {
@@ -37,6 +38,13 @@ TEST(FirstFailure, GoodEndsAreNoFailure) {
   const FirstFailure failures = After({Exit(0, 0), Exit(1, 0)});
   EXPECT_FALSE(failures.Certain({}));
   EXPECT_FALSE(failures.Choose({}, ProcessEnd{0, 0}));
+}
+
+// One that came when all was stopped ends as if it was stopped, too (control/become_rank).
+TEST(FirstFailure, IsNotALateRankThatWasStoppedBeforeItBegan) {
+  const auto first =
+      After({Signal(1, SIGKILL)}).Choose({Says(3, {128 + SIGTERM, SIGTERM})}, ProcessEnd{128 + SIGTERM, 0});
+  EXPECT_EQ(1, first->rank);
 }
 
 TEST(FirstFailure, IsTheFirstThatEndedBadly) {
