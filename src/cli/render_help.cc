@@ -21,7 +21,7 @@ size_t EndOfTarget(std::string_view line, size_t at) {
   return end == std::string_view::npos ? 0 : end;
 }
 
-// Running text: `ticks`, **stars** and [what] is (around a link's text) go.
+// Running text: `ticks`, **stars** and all of [a link](target) but its text go.
 std::string Plain(std::string_view line) {
   std::string out;
   size_t link = std::string::npos;  // where in `out` the last '[' stands
