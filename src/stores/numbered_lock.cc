@@ -45,11 +45,14 @@ Result<NumberedLock::Top> NumberedLock::ReadTop() const {
   for (int i = 0; i < kReadTries; ++i) {
     OC_TRY(all, store_.ListAll(folder_));
     Top top;
+    std::vector<int64_t> numbers;
     for (const StoredObjectInfo& object : all) {
       const int64_t number = NumberOf(std::string_view(object.key).substr(folder_.size()));
-      if (number == 0) continue;
-      if (top.number != 0) top.lower.push_back(KeyOf(std::min(number, top.number)));
+      if (number != 0) numbers.push_back(number);
       top.number = std::max(number, top.number);
+    }
+    for (const int64_t number : numbers) {
+      if (number < top.number - kKept) top.old.push_back(KeyOf(number));
     }
     if (top.number == 0) return top;
     const std::string key = KeyOf(top.number);
@@ -97,7 +100,7 @@ Result<bool> NumberedLock::Claim(int64_t number) {
   }
   number_ = number;
   sent_us_ = claimed_us_;
-  for (const std::string& key : top.lower) (void)store_.Remove(key);  // the next one tries again
+  for (const std::string& key : top.old) (void)store_.Remove(key);  // the next one tries again
   return true;
 }
 
@@ -154,10 +157,7 @@ Result<void> NumberedLock::Release() {
     if (!created && created.error().code != ErrorCode::kConflict) return created;
     // Within the lease nobody else can have been here before; after this somebody may be here already.
     const bool in_time = clock_.MonotonicUs() - sent_us_ < own_.lease_us;
-    if (created && in_time) {
-      (void)store_.Remove(KeyOf(number_));
-      return {};
-    }
+    if (created && in_time) return {};
     OC_TRY(top, ReadTop());
     if (IsOwn(top) && !top.record.held) return {};
     if (created) (void)store_.Remove(KeyOf(number_ + 1));

@@ -13,6 +13,10 @@ namespace overcap {
 
 class NumberedLock : public LockPlace {
  public:
+  // So many numbers below the highest stay. Who comes late to one of them is refused by the store, and need
+  // not learn from a listing that there is a higher one: that of an NFS server may be a clock tick old.
+  static constexpr int64_t kKept = 8;
+
   // Both must outlive it.
   NumberedLock(Store& store, const std::string& name, const Clock& clock = OwnClock());
 
@@ -26,9 +30,9 @@ class NumberedLock : public LockPlace {
  private:
   // The highest number.
   struct Top {
-    int64_t number = 0;              // 0: there is none
-    LockRecord record;               // of nobody, but held, when it is damaged
-    std::vector<std::string> lower;  // keys
+    int64_t number = 0;            // 0: there is none
+    LockRecord record;             // of nobody, but held, when it is damaged
+    std::vector<std::string> old;  // keys of those that may go
   };
   Result<Top> ReadTop() const;
   std::string KeyOf(int64_t number) const;
@@ -36,7 +40,7 @@ class NumberedLock : public LockPlace {
   // Whether it may be followed: it is free, or has not changed for long enough. `asked_us`: before it was
   // read.
   bool MayFollow(const Top& top, int64_t asked_us);
-  // True: `number` is ours and the highest; then `lower` is removed. kConflict is an answer: false.
+  // True: `number` is ours and the highest; then old ones are removed. kConflict is an answer: false.
   Result<bool> Claim(int64_t number);
   Result<void> ProveConditions(int64_t number);
   tl::unexpected<Error> Lost(const Top& top) const;

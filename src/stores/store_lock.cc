@@ -72,11 +72,16 @@ Result<std::unique_ptr<StoreLock>> StoreLock::Acquire(std::shared_ptr<Store> sto
     if (take && take->taken && state->Held()) break;
     if (take && take->taken) {  // it took too long to be told
       (void)state->place->Release();
-      return Fail(ErrorCode::kUnavailable,
-                  StrCat("store ", Quoted(state->store->Location(), 300),
-                         " answers too slowly to keep a lock of ", options.lease_us / 1'000'000, " s"));
+      if (Now() >= end)
+        return Fail(ErrorCode::kUnavailable,
+                    StrCat("store ", Quoted(state->store->Location(), 300),
+                           " answers too slowly to keep a lock of ", options.lease_us / 1'000'000, " s"));
+      OC_TRY(anew, state->store->LockAt(name));
+      state->place = std::move(anew);
+      state->lost = false;
+    } else if (take) {
+      holder = take->holder;
     }
-    if (take) holder = take->holder;
     const bool goes_on = !options.waiting || options.waiting(holder);
     if (Now() >= end || !goes_on) return IsHeld(*state->store, name, holder);
     SleepAbout(std::min(options.poll_us, std::max<int64_t>(end - Now(), 1000)));

@@ -88,16 +88,16 @@ bool HasEntry(std::string_view list, std::string_view entry) {
 }
 
 // Whether a process that seemed to have no environment has none: it also reads as nothing in the middle of an
-// exec, while the kernel gives 0 as the place of it, and right after one, when what was opened was that of
-// the old program.
+// exec, while the kernel has not said where it is (before that where the program's code is), and right after
+// one, when what was opened was that of the old program.
 bool HasNoEnvironment(pid_t pid) {
   char program[1];
   if (readlink(ProcPath(pid, "exe").c_str(), program, sizeof program) < 0)
     return true;  // the kernel's, or ending
   const std::string stat = ReadProc(ProcPath(pid, "stat")).value_or("");
   const std::vector<std::string> fields = Split(Trim(stat.substr(stat.rfind(')') + 1)), ' ');
-  constexpr size_t kBegin = 47, kEnd = 48;  // fields 50 and 51
-  return fields.size() <= kEnd || (fields[kBegin] == fields[kEnd] && fields[kEnd] != "0");
+  constexpr size_t kCode = 23, kBegin = 47, kEnd = 48;  // fields 26, 50 and 51
+  return fields.size() <= kEnd || (fields[kBegin] == fields[kEnd] && fields[kCode] != "0");
 }
 
 // Nothing for one that cannot be looked into. `looks` is how often to look again.

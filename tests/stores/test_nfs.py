@@ -104,6 +104,10 @@ class OneHost(OnNfs):
 class OldVersion(OneHost):
     version = "4.0"
 
+    def test_locks_hold(self):
+        """All but a crowd on one host: Linux then has calls wait for the server's lease now and then (adr/0021)."""
+        self.run_suite("File/LockConformance.*-*.LetsInOneOfManyEachTime/*")
+
 
 class TwoHosts(OnNfs):
     def test_what_one_saved_the_other_has_at_once(self):

@@ -37,11 +37,10 @@ int SyncFolderBelow(int root, const std::string& folder) {
 }
 
 // Over NFS an answer may get lost: the call is sent again and fails because it was done already.
-bool IsNameOf(int root, const std::string& path, int fd) {
-  struct stat named {
-  }, open{};
-  return fstatat(root, path.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(fd, &open) == 0 &&
-         named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+bool IsNameOf(int root, const std::string& path, const struct stat& file) {
+  struct stat named {};
+  return fstatat(root, path.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_dev == file.st_dev &&
+         named.st_ino == file.st_ino;
 }
 
 // 0 or an errno of a step that is one call.
@@ -56,7 +55,7 @@ struct NewObject {
   int root;
   const std::string& temporary;
   const std::string& key;
-  int fd;
+  const struct stat& file;
 };
 
 // A rename replaces devices as well: root could lose /dev/null.
@@ -70,7 +69,7 @@ int Replace(const NewObject& object, const FilePutHook& hook) {
   const int error = Step(hook, FilePutStep::kRename, [&] {
     return renameat(object.root, object.temporary.c_str(), object.root, object.key.c_str());
   });
-  return error == ENOENT && IsNameOf(object.root, object.key, object.fd) ? 0 : error;
+  return error == ENOENT && IsNameOf(object.root, object.key, object.file) ? 0 : error;
 }
 
 // NFS and some FUSE file systems know no RENAME_NOREPLACE; there a link is what exactly one gets.
@@ -79,7 +78,7 @@ int CreateByLink(const NewObject& object, const FilePutHook& hook) {
     return linkat(object.root, object.temporary.c_str(), object.root, object.key.c_str(), 0);
   });
   if (error == EPERM || error == ENOSYS) return ENOTSUP;
-  if (error != 0 && !(error == EEXIST && IsNameOf(object.root, object.key, object.fd))) return error;
+  if (error != 0 && !(error == EEXIST && IsNameOf(object.root, object.key, object.file))) return error;
   return Step(hook, FilePutStep::kDropTemporary,
               [&] { return unlinkat(object.root, object.temporary.c_str(), 0); });
 }
@@ -91,6 +90,24 @@ int Create(const NewObject& object, const FilePutHook& hook) {
   });
   const bool unknown = error == EINVAL || error == ENOSYS || error == ENOTSUP;
   return unknown ? CreateByLink(object, hook) : error;
+}
+
+int SyncNew(int fd, const FilePutManner& manner, struct stat* file) {
+  const int error = manner.durable ? Step(manner.hook, FilePutStep::kSyncFile, [&] { return fsync(fd); }) : 0;
+  if (error != 0) return error;
+  return fstat(fd, file) == 0 ? 0 : errno;
+}
+
+// What a network file system could not write is told here at the latest.
+int Close(Fd* fd) {
+  return close(fd->Release()) == 0 || errno == EINTR ? 0 : errno;
+}
+
+int Place(const NewObject& object, PutMode mode, const FilePutManner& manner) {
+  const int error = mode == PutMode::kCreate ? Create(object, manner.hook) : Replace(object, manner.hook);
+  if (error != 0 || !manner.durable) return error;
+  if (const int failed = Before(manner.hook, FilePutStep::kSyncFolder); failed != 0) return failed;
+  return SyncFolderBelow(object.root, FolderOfKey(object.key));
 }
 
 }  // namespace
@@ -131,17 +148,11 @@ int OpenObjectFile(int root, const std::string& key, const FilePutManner& manner
 
 int PlaceObjectFile(int root, const std::string& key, const std::string& temporary, int fd, PutMode mode,
                     const FilePutManner& manner) {
-  int error = manner.durable ? Step(manner.hook, FilePutStep::kSyncFile, [&] { return fsync(fd); }) : 0;
-  const NewObject object{root, temporary, key, fd};
-  if (error == 0)
-    error = mode == PutMode::kCreate ? Create(object, manner.hook) : Replace(object, manner.hook);
-  if (error != 0) {
-    unlinkat(root, temporary.c_str(), 0);
-    return error;
-  }
-  if (!manner.durable) return 0;
-  if (const int failed = Before(manner.hook, FilePutStep::kSyncFolder); failed != 0) return failed;
-  return SyncFolderBelow(root, FolderOfKey(key));
+  struct stat file {};
+  int error = SyncNew(fd, manner, &file);
+  if (error == 0) error = Place({root, temporary, key, file}, mode, manner);
+  if (error != 0) unlinkat(root, temporary.c_str(), 0);
+  return error;
 }
 
 int PutObjectFile(int root, const std::string& key, std::span<const std::string_view> pieces, PutMode mode,
@@ -152,8 +163,14 @@ int PutObjectFile(int root, const std::string& key, std::span<const std::string_
   Fd fd;
   if (const int error = OpenObjectFile(root, key, manner, &temporary, &fd); error != 0) return error;
   int error = Before(manner.hook, FilePutStep::kWrite);
+  struct stat file {};
   if (error == 0) error = WriteAll(fd.Get(), pieces);
-  if (error == 0) return PlaceObjectFile(root, key, temporary, fd.Get(), mode, manner);
+  if (error == 0) error = SyncNew(fd.Get(), manner, &file);
+  // Nobody has it open when its first name goes: on NFS 4.0 it would get a third one, and all on this host
+  // who read it by its second would wait until the server gives up a host that is gone, 90 s.
+  if (const int closed = Close(&fd); error == 0) error = closed;
+  if (error == 0) error = Place({root, temporary, key, file}, mode, manner);
+  if (error == 0) return 0;
   unlinkat(root, temporary.c_str(), 0);
   return error;
 }
