@@ -41,28 +41,46 @@ std::string NumberedLock::KeyOf(int64_t number) const {
   return StrCat(folder_, digits);
 }
 
-Result<NumberedLock::Top> NumberedLock::ReadTop() const {
+// The record, of nobody who is known when it is damaged; nullopt: there is none.
+Result<std::optional<LockRecord>> NumberedLock::ReadRecord(int64_t number) const {
+  const std::string key = KeyOf(number);
+  const auto bytes = store_.Get(key, 0, kLockRecordMost + 1);
+  if (!bytes && bytes.error().code == ErrorCode::kNotFound) return std::nullopt;
+  if (!bytes && bytes.error().code != ErrorCode::kCorrupt) return Fail(bytes.error());
+  LockRecord unknown;
+  unknown.held = true;
+  unknown.lease_us = kLongestLeaseUs;
+  return bytes ? DecodeLockRecord(*bytes, key).value_or(unknown) : unknown;
+}
+
+Result<NumberedLock::Top> NumberedLock::ReadTop() {
   for (int i = 0; i < kReadTries; ++i) {
     OC_TRY(all, store_.ListAll(folder_));
-    Top top;
     std::vector<int64_t> numbers;
     for (const StoredObjectInfo& object : all) {
       const int64_t number = NumberOf(std::string_view(object.key).substr(folder_.size()));
       if (number != 0) numbers.push_back(number);
-      top.number = std::max(number, top.number);
     }
-    for (const int64_t number : numbers) {
-      if (number < top.number - kKept) top.old.push_back(KeyOf(number));
-    }
+    std::sort(numbers.begin(), numbers.end());
+    const int64_t highest = numbers.empty() ? 0 : numbers.back();
+    Top top;
+    top.number = std::max(highest, known_);
     if (top.number == 0) return top;
-    const std::string key = KeyOf(top.number);
-    const auto bytes = store_.Get(key, 0, kLockRecordMost + 1);
-    if (!bytes && bytes.error().code == ErrorCode::kNotFound) continue;
-    if (!bytes && bytes.error().code != ErrorCode::kCorrupt) return Fail(bytes.error());
-    LockRecord unknown;
-    unknown.held = true;
-    unknown.lease_us = kLongestLeaseUs;
-    top.record = bytes ? DecodeLockRecord(*bytes, key).value_or(unknown) : unknown;
+    OC_TRY(record, ReadRecord(top.number));
+    if (!record) known_ = 0;
+    if (!record) continue;
+    // A listing that is older than what is known: the objects themselves are asked.
+    while (highest < known_) {
+      OC_TRY(next, ReadRecord(top.number + 1));
+      if (!next) break;
+      record = std::move(next);
+      ++top.number;
+    }
+    known_ = top.number;
+    top.record = std::move(*record);
+    for (const int64_t lower : numbers) {
+      if (lower < top.number - kKept) top.old.push_back(KeyOf(lower));
+    }
     return top;
   }
   return Fail(ErrorCode::kUnavailable, StrCat("the lock ", Quoted(folder_, 200), " in store ",
@@ -92,15 +110,21 @@ Result<bool> NumberedLock::Claim(int64_t number) {
   }
   const auto created = store_.CreateStrictly(KeyOf(number), EncodeLockRecord(own_));
   if (!created && created.error().code != ErrorCode::kConflict) return Fail(created.error());
+  known_ = std::max(known_, number);
   OC_TRY(top, ReadTop());
-  if (top.number != number || !IsOwn(top)) {
-    // One that was removed long ago can be created again; it counts for nothing.
-    if (created && top.number > number) (void)store_.Remove(KeyOf(number));
-    return false;
+  // One that was removed long ago can be created again; those before it went first.
+  bool late = top.number > number;
+  if (number > 1) {
+    OC_TRY(before, ReadRecord(number - 1));
+    late = late || !before;
   }
+  if (created && late) (void)store_.Remove(KeyOf(number));
+  if (late || top.number != number || !IsOwn(top) || !top.record.held) return false;
   number_ = number;
   sent_us_ = claimed_us_;
-  for (const std::string& key : top.old) (void)store_.Remove(key);  // the next one tries again
+  for (const std::string& key : top.old) {
+    if (!store_.Remove(key)) break;  // the lowest first, without a gap; the next one tries again
+  }
   return true;
 }
 
@@ -158,6 +182,7 @@ Result<void> NumberedLock::Release() {
     // Within the lease nobody else can have been here before; after this somebody may be here already.
     const bool in_time = clock_.MonotonicUs() - sent_us_ < own_.lease_us;
     if (created && in_time) return {};
+    known_ = std::max(known_, number_ + 1);
     OC_TRY(top, ReadTop());
     if (IsOwn(top) && !top.record.held) return {};
     if (created) (void)store_.Remove(KeyOf(number_ + 1));

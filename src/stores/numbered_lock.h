@@ -14,7 +14,7 @@ namespace overcap {
 class NumberedLock : public LockPlace {
  public:
   // So many numbers below the highest stay. Who comes late to one of them is refused by the store, and need
-  // not learn from a listing that there is a higher one: that of an NFS server may be a clock tick old.
+  // not learn from a listing that there is a higher one: over NFS it may be older than that.
   static constexpr int64_t kKept = 8;
 
   // Both must outlive it.
@@ -32,9 +32,10 @@ class NumberedLock : public LockPlace {
   struct Top {
     int64_t number = 0;            // 0: there is none
     LockRecord record;             // of nobody, but held, when it is damaged
-    std::vector<std::string> old;  // keys of those that may go
+    std::vector<std::string> old;  // keys of those that may go, the lowest first
   };
-  Result<Top> ReadTop() const;
+  Result<Top> ReadTop();
+  Result<std::optional<LockRecord>> ReadRecord(int64_t number) const;
   std::string KeyOf(int64_t number) const;
   bool IsOwn(const Top& top) const { return top.record.holder == own_.holder; }
   // Whether it may be followed: it is free, or has not changed for long enough. `asked_us`: before it was
@@ -52,6 +53,7 @@ class NumberedLock : public LockPlace {
   int64_t number_ = 0;                    // the last that was ours and the highest; 0: none
   int64_t sent_us_ = 0;                   // when it was sent first
   int64_t claimed_ = 0, claimed_us_ = 0;  // the last that was sent, and when first
+  int64_t known_ = 0;                     // was there, whether it is listed or not; 0: none
   int64_t watched_ = 0, watched_us_ = 0;  // the highest as it was last seen, and since when
   LockRecord watched_record_;
 };

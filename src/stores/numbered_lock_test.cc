@@ -2,6 +2,7 @@
 #include "stores/numbered_lock.h"
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <gtest/gtest.h>
 #include <thread>
@@ -148,6 +149,56 @@ TEST_F(NumberedLockTest, WhoComesLateIsRefusedAlsoWhereAListingIsATickOld) {
   EXPECT_FALSE(late->taken);
 }
 
+TEST_F(NumberedLockTest, WhoComesVeryLateIsRefusedByTheGapBeforeIt) {
+  TickOldLists store;
+  NumberedLock ann(store, "train", clock_), bob(store, "train", clock_), eve(store, "train", clock_);
+  ASSERT_TRUE(ann.Take(NewOwn()));
+  ASSERT_TRUE(ann.Release());
+  store.before_create = [&] {
+    ASSERT_TRUE(eve.Take(NewOwn())->taken);
+    for (int i = 0; i < 2 * NumberedLock::kKept; ++i) ASSERT_TRUE(eve.Renew());
+    store.newest = "train.lock/0000000000000003";
+  };
+  const auto late = bob.Take(NewOwn());
+  ASSERT_TRUE(late) << late.error().message;
+  EXPECT_FALSE(late->taken);
+  store.newest = "~";
+  EXPECT_EQ(store.Get("train.lock/0000000000000003").error().code, ErrorCode::kNotFound);
+  EXPECT_TRUE(eve.Renew());
+}
+
+TEST_F(NumberedLockTest, WhatIsMadeAndNotListedYetCounts) {
+  TickOldLists store;
+  NumberedLock ann(store, "train", clock_), bob(store, "train", clock_);
+  store.newest = "";
+  ASSERT_TRUE(ann.Take(NewOwn())->taken);
+  ASSERT_TRUE(ann.Renew());
+  store.newest = "train.lock/0000000000000001";
+  EXPECT_FALSE(bob.Take(NewOwn())->taken);
+  ASSERT_TRUE(ann.Renew());
+  ASSERT_TRUE(ann.Release());
+  // He sees number 1 for ever, and finds out that it is not the highest.
+  bool taken = false;
+  for (int i = 0; i < 3 && !taken; ++i, clock_.Advance(kLease)) taken = bob.Take(NewOwn())->taken;
+  EXPECT_TRUE(taken);
+  EXPECT_EQ(bob.Turn(), 5);
+}
+
+TEST_F(NumberedLockTest, AReleaseThatComesLateIsNoClaim) {
+  TickOldLists store;
+  const LockRecord own = NewOwn();
+  NumberedLock first(store, "train", clock_), second(store, "train", clock_);
+  ASSERT_TRUE(first.Take(own)->taken);
+  ASSERT_FALSE(second.Take(own)->taken);
+  clock_.Advance(kLease);
+  store.before_create = [&] {
+    LockRecord free = own;
+    free.held = false;
+    ASSERT_TRUE(store.Put("train.lock/0000000000000002", EncodeLockRecord(free)));
+  };
+  EXPECT_FALSE(second.Take(own)->taken);
+}
+
 TEST_F(NumberedLockTest, DamageIsSomebodyForAWhile) {
   Person ann(this), bob(this);
   ASSERT_TRUE(disk_->Put("train.lock/0000000000000041", "no record"));
@@ -185,11 +236,38 @@ TEST_F(NumberedLockTest, ANameThatEndsSoIsTakenAsItIs) {
   EXPECT_EQ(Keys(), std::vector<std::string>{"a.lock/0000000000000001"});
 }
 
+// Listings are of now or of one of the last changes.
+class OldLists : public MemStore {
+ public:
+  explicit OldLists(uint64_t seed) : random_(seed) {}
+
+  Result<void> Put(const std::string& key, std::span<const std::string_view> pieces, PutMode mode) override {
+    Remember();
+    return MemStore::Put(key, pieces, mode);
+  }
+  Result<void> Remove(const std::string& key) override {
+    Remember();
+    return MemStore::Remove(key);
+  }
+  Result<StorePage> List(const std::string& prefix, const std::string& next) const override {
+    if (!before_.empty() && random_.Below(3) == 0) return before_[random_.Below(before_.size())];
+    return MemStore::List(prefix, next);
+  }
+
+ private:
+  void Remember() {
+    if (before_.size() == 4) before_.pop_front();
+    before_.push_back(*MemStore::List("", ""));
+  }
+  mutable SeededRandom random_;
+  std::deque<StorePage> before_;
+};
+
 // Several who take, renew and let go, each stopped in the middle of any call while others act and time goes
 // by, on ways that lose requests and answers: never do two believe that they hold it.
 class CrowdRun {
  public:
-  explicit CrowdRun(uint64_t seed) : random_(seed) {
+  explicit CrowdRun(uint64_t seed) : random_(seed), disk_(std::make_shared<OldLists>(seed)) {
     for (int i = 0; i < 4; ++i) people_.push_back(std::make_unique<Person>(this));
   }
 
@@ -280,7 +358,7 @@ class CrowdRun {
 
   SeededRandom random_;
   FakeClock clock_;
-  std::shared_ptr<MemStore> disk_ = std::make_shared<MemStore>();
+  std::shared_ptr<MemStore> disk_;
   std::vector<std::unique_ptr<Person>> people_;
   std::string last_holder_;
   int depth_ = 0, taken_ = 0, followed_ = 0;

@@ -21,11 +21,24 @@ void SleepAbout(int64_t us) {
   std::this_thread::sleep_for(std::chrono::microseconds(us - spread + more));
 }
 
-tl::unexpected<Error> IsHeld(const Store& store, const std::string& name, const LockRecord& holder) {
-  return Fail(ErrorCode::kConflict,
-              StrCat("lock ", Quoted(name, 200), " in store ", Quoted(store.Location(), 300), " is held by ",
-                     DescribeHolder(holder)),
-              "give it more time: --wait 1h");
+// Why it is not ours yet.
+struct Obstacle {
+  std::string text;  // "held by ..."
+  Error error;
+};
+
+Obstacle HeldBy(const Store& store, const std::string& name, const LockRecord& holder) {
+  const std::string text = StrCat("held by ", DescribeHolder(holder));
+  return {text,
+          {ErrorCode::kConflict,
+           StrCat("lock ", Quoted(name, 200), " in store ", Quoted(store.Location(), 300), " is ", text),
+           "give it more time: --wait 1h"}};
+}
+
+Obstacle TooSlow(const Store& store, int64_t lease_us) {
+  const std::string text = StrCat("answers too slowly to keep a lock of ", lease_us / 1'000'000, " s");
+  return {StrCat("the store ", text),
+          {ErrorCode::kUnavailable, StrCat("store ", Quoted(store.Location(), 300), " ", text), ""}};
 }
 
 }  // namespace
@@ -61,29 +74,27 @@ Result<std::unique_ptr<StoreLock>> StoreLock::Acquire(std::shared_ptr<Store> sto
   state->place = std::move(place);
   state->store = std::move(store);
   state->lease_us = options.lease_us;
-  const LockRecord own = OwnLockRecord(options.lease_us, PosixClock().WallUs());
+  LockRecord own = OwnLockRecord(options.lease_us, PosixClock().WallUs());
   const int64_t end = Now() + options.wait_us;
-  LockRecord holder;
+  Obstacle obstacle;
   for (bool first = true;; first = false) {
     auto take = state->place->Take(own);
     const bool passing = !take && take.error().code == ErrorCode::kUnavailable && !first;
     if (!take && (!passing || Now() >= end)) return Fail(take.error());
     state->sent_us = state->place->SentUs();
     if (take && take->taken && state->Held()) break;
-    if (take && take->taken) {  // it took too long to be told
+    if (take && take->taken) {  // it took too long to be told: as somebody else from the beginning
       (void)state->place->Release();
-      if (Now() >= end)
-        return Fail(ErrorCode::kUnavailable,
-                    StrCat("store ", Quoted(state->store->Location(), 300),
-                           " answers too slowly to keep a lock of ", options.lease_us / 1'000'000, " s"));
+      obstacle = TooSlow(*state->store, options.lease_us);
       OC_TRY(anew, state->store->LockAt(name));
       state->place = std::move(anew);
       state->lost = false;
+      own = OwnLockRecord(options.lease_us, PosixClock().WallUs());
     } else if (take) {
-      holder = take->holder;
+      obstacle = HeldBy(*state->store, name, take->holder);
     }
-    const bool goes_on = !options.waiting || options.waiting(holder);
-    if (Now() >= end || !goes_on) return IsHeld(*state->store, name, holder);
+    const bool goes_on = !options.waiting || options.waiting(obstacle.text);
+    if (Now() >= end || !goes_on) return Fail(obstacle.error);
     SleepAbout(std::min(options.poll_us, std::max<int64_t>(end - Now(), 1000)));
   }
   return std::unique_ptr<StoreLock>(new StoreLock(state, std::thread([state] { KeepRenewing(state); })));

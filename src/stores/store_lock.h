@@ -19,8 +19,8 @@ struct LockOptions {
   int64_t lease_us = 30'000'000;
   int64_t wait_us = 0;  // how long to try again; 0: one look
   int64_t poll_us = 1'000'000;
-  // Each time that somebody else has it; false: give up (kConflict). May be empty.
-  std::function<bool(const LockRecord& holder)> waiting = {};
+  // Each time that it could not be taken, with why ("held by ..."); false: give up. May be empty.
+  std::function<bool(const std::string& why)> waiting = {};
 };
 
 class StoreLock {

@@ -88,8 +88,8 @@ bool HasEntry(std::string_view list, std::string_view entry) {
 }
 
 // Whether a process that seemed to have no environment has none: it also reads as nothing in the middle of an
-// exec, while the kernel has not said where it is (before that where the program's code is), and right after
-// one, when what was opened was that of the old program.
+// exec, until the kernel has said where it is (only after that it says where the program's code is), and
+// right after one, when what was opened was that of the old program.
 bool HasNoEnvironment(pid_t pid) {
   char program[1];
   if (readlink(ProcPath(pid, "exe").c_str(), program, sizeof program) < 0)

@@ -80,28 +80,27 @@ Result<int> TellHolder(World& world, const NamedLock& lock) {
   return holder ? ExitStatus(ErrorCode::kConflict) : 0;
 }
 
-// What a person sees while somebody else has it, and whether a signal asks to give up.
+// What a person sees while it cannot be had, and whether a signal asks to give up.
 class Waiting {
  public:
   Waiting(World& world, const NamedLock& lock, SignalInbox& inbox)
       : world_(world), lock_(lock), inbox_(inbox) {}
 
-  bool operator()(const LockRecord& holder) {
+  bool operator()(const std::string& why) {
     for (const int sig : inbox_.Take()) {
       if (sig == SIGTSTP)
         (void)raise(SIGSTOP);  // nothing is held yet
       else if (sig != SIGCONT && sig != SIGUSR1 && sig != SIGUSR2)
         signal_ = sig;
     }
-    const std::string who = DescribeHolder(holder);
     Output& out = world_.out();
     if (out.terminal().err_is_terminal) {
       const int64_t waited = (world_.clock().MonotonicUs() - began_us_) / 1'000'000;
-      out.Progress(StrCat("waiting ", FormatDuration(waited), ": held by ", who));
-    } else if (who != told_) {
-      out.Note(StrCat("waiting for ", lock_.text, ": held by ", who));
+      out.Progress(StrCat("waiting ", FormatDuration(waited), ": ", why));
+    } else if (why != told_) {
+      out.Note(StrCat("waiting for ", lock_.text, ": ", why));
     }
-    told_ = who;
+    told_ = why;
     return signal_ == 0;
   }
   int signal() const { return signal_; }

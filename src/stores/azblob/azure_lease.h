@@ -36,7 +36,7 @@ class AzureLease : public LockPlace {
 
   const AzureContainer& container_;
   const std::string blob_;
-  const std::string id_;  // of the lease; a secret: whoever knows it may end the lease
+  std::string id_;  // of the lease; a secret: whoever knows it may end the lease
   int64_t sent_us_ = 0;
   int64_t turn_ = 0;
 };
