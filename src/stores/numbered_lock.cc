@@ -113,13 +113,14 @@ Result<bool> NumberedLock::Claim(int64_t number) {
   known_ = std::max(known_, number);
   OC_TRY(top, ReadTop());
   // One that was removed long ago can be created again; those before it went first.
-  bool late = top.number > number;
+  bool gap = false;
   if (number > 1) {
     OC_TRY(before, ReadRecord(number - 1));
-    late = late || !before;
+    gap = !before;
   }
-  if (created && late) (void)store_.Remove(KeyOf(number));
-  if (late || top.number != number || !IsOwn(top) || !top.record.held) return false;
+  const bool own_top = top.number == number && IsOwn(top);
+  if (gap && (created || own_top)) (void)store_.Remove(KeyOf(number));
+  if (gap || !own_top || !top.record.held) return false;
   number_ = number;
   sent_us_ = claimed_us_;
   for (const std::string& key : top.old) {
@@ -145,7 +146,7 @@ Result<LockTake> NumberedLock::Take(const LockRecord& own) {
   const int64_t asked_us = clock_.MonotonicUs();
   OC_TRY(top, ReadTop());
   // It may have been taken by a try whose answer was lost.
-  const bool again = claimed_ != 0 && claimed_ == top.number && IsOwn(top);
+  const bool again = claimed_ != 0 && claimed_ == top.number && IsOwn(top) && top.record.held;
   if (!again && !MayFollow(top, asked_us)) return LockTake{false, top.record};
   const int64_t number = again ? top.number : top.number + 1;
   own_ = own;
@@ -160,10 +161,11 @@ Result<LockTake> NumberedLock::Take(const LockRecord& own) {
 }
 
 tl::unexpected<Error> NumberedLock::Lost(const Top& top) const {
-  return Fail(ErrorCode::kConflict,
-              StrCat("the lock ", Quoted(folder_.substr(0, folder_.size() - 1), 200), " in store ",
-                     Quoted(store_.Location(), 300), " is not ours any more",
-                     top.record.held ? StrCat(": ", DescribeHolder(top.record), " has it") : ""));
+  return Fail(
+      ErrorCode::kConflict,
+      StrCat("the lock ", Quoted(folder_.substr(0, folder_.size() - 1), 200), " in store ",
+             Quoted(store_.Location(), 300), " is not ours any more",
+             top.record.held && !IsOwn(top) ? StrCat(": ", DescribeHolder(top.record), " has it") : ""));
 }
 
 Result<void> NumberedLock::Renew() {
@@ -185,7 +187,6 @@ Result<void> NumberedLock::Release() {
     known_ = std::max(known_, number_ + 1);
     OC_TRY(top, ReadTop());
     if (IsOwn(top) && !top.record.held) return {};
-    if (created) (void)store_.Remove(KeyOf(number_ + 1));
     if (created || !IsOwn(top)) return Lost(top);
     number_ = top.number;  // a renewal whose answer was lost
   }

@@ -41,7 +41,8 @@ class NumberedLock : public LockPlace {
   // Whether it may be followed: it is free, or has not changed for long enough. `asked_us`: before it was
   // read.
   bool MayFollow(const Top& top, int64_t asked_us);
-  // True: `number` is ours and the highest; then old ones are removed. kConflict is an answer: false.
+  // True: `number` is ours and the highest, and the one before it is there; then old ones are removed.
+  // kConflict is an answer: false.
   Result<bool> Claim(int64_t number);
   Result<void> ProveConditions(int64_t number);
   tl::unexpected<Error> Lost(const Top& top) const;

@@ -184,6 +184,43 @@ TEST_F(NumberedLockTest, WhatIsMadeAndNotListedYetCounts) {
   EXPECT_EQ(bob.Turn(), 5);
 }
 
+TEST_F(NumberedLockTest, WhoFindsAGapBeforeItsOwnObjectStartsAnew) {
+  Person ann(this), bob(this);
+  ASSERT_TRUE(ann.Take());
+  ASSERT_FALSE(bob.Take());
+  clock_.Advance(kLease);
+  StoreFault cut = AnswerLost(StoreOp::kList);
+  cut.skip = 1;  // what is asked after the create
+  bob.store.Add(cut);
+  ASSERT_EQ(bob.place.Take(bob.own).error().code, ErrorCode::kUnavailable);
+  ASSERT_EQ(Keys().size(), 2u);
+  ASSERT_TRUE(disk_->Remove(Keys().front()));
+  EXPECT_FALSE(bob.Take());
+  EXPECT_TRUE(bob.Take());
+}
+
+// Two who were stopped wake up when others are far ahead.
+TEST_F(NumberedLockTest, WhoWakesUpLateLeavesNoGapForOthers) {
+  Person ann(this), bob(this), carol(this);
+  bool ann_slept = false, bob_slept = false;
+  ann.store.OnCall([&](const StoreCall& call) {  // after her create, before she looks
+    if (call.op != StoreOp::kList || Keys().empty() || std::exchange(ann_slept, true)) return;
+    ASSERT_FALSE(bob.Take());
+    clock_.Advance(kLease);
+    ASSERT_FALSE(bob.Take());
+  });
+  bob.store.OnCall([&](const StoreCall& call) {
+    if (call.op != StoreOp::kList || Keys().size() < 2 || std::exchange(bob_slept, true)) return;
+    ASSERT_FALSE(carol.Take());
+    clock_.Advance(kLease);
+    ASSERT_TRUE(carol.Take());
+  });
+  EXPECT_FALSE(ann.Take());
+  EXPECT_TRUE(ann_slept && bob_slept);
+  EXPECT_EQ(Keys().size(), 3u);
+  EXPECT_TRUE(carol.place.Renew());
+}
+
 TEST_F(NumberedLockTest, AReleaseThatComesLateIsNoClaim) {
   TickOldLists store;
   const LockRecord own = NewOwn();

@@ -28,7 +28,8 @@ struct Obstacle {
 };
 
 Obstacle HeldBy(const Store& store, const std::string& name, const LockRecord& holder) {
-  const std::string text = StrCat("held by ", DescribeHolder(holder));
+  const std::string text =
+      holder.held ? StrCat("held by ", DescribeHolder(holder)) : "taken by somebody who was faster";
   return {text,
           {ErrorCode::kConflict,
            StrCat("lock ", Quoted(name, 200), " in store ", Quoted(store.Location(), 300), " is ", text),

@@ -112,8 +112,8 @@ Result<LockTake> AzureLease::Take(const LockRecord& own) {
     OC_TRY(answer, Lease("acquire", {{"x-ms-lease-duration", seconds}, {"x-ms-proposed-lease-id", id_}}));
     if (!answer.problem) {
       if (auto signed_in = SignIn(own); !signed_in) {
-        // A release that comes late must not end what is taken next.
-        if (!OfHolder("release")) id_ = NewLeaseId();
+        (void)OfHolder("release");
+        id_ = NewLeaseId();  // what comes late of the old one must not end what is taken next
         return Fail(signed_in.error());
       }
       sent_us_ = sent_us;
