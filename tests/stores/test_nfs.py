@@ -98,15 +98,18 @@ class OneHost(OnNfs):
         self.run_suite("File/StoreConformance.*:FileStore*.*:All/PutCrash.*:PartialUpload*.*")
 
     def test_locks_hold(self):
-        self.run_suite("File/LockConformance.*")
+        self.run_suite("File/LockConformance.*-*.LetsInOneOfManyEachTime/*")
+
+    def test_a_crowd_has_a_lock_one_after_the_other(self):
+        self.run_suite("File/LockConformance.LetsInOneOfManyEachTime/*")
 
 
 class OldVersion(OneHost):
     version = "4.0"
 
-    def test_locks_hold(self):
-        """All but a crowd on one host: Linux then has calls wait for the server's lease now and then (adr/0021)."""
-        self.run_suite("File/LockConformance.*-*.LetsInOneOfManyEachTime/*")
+    @unittest.skip("NOT TESTED: locks of a crowd on NFS 4.0: Linux lets calls wait for the server's lease now and then (adr/0021)")
+    def test_a_crowd_has_a_lock_one_after_the_other(self):
+        pass
 
 
 class TwoHosts(OnNfs):

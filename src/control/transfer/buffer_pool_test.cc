@@ -19,7 +19,7 @@ int AtOnce(int64_t bytes) {
   while (true) {
     auto next =
         std::async(std::launch::async, [&] { return std::make_unique<BufferPool::Lease>(&pool, bytes); });
-    if (next.wait_for(std::chrono::milliseconds(had.empty() ? 60'000 : 50)) == std::future_status::ready) {
+    if (next.wait_for(std::chrono::milliseconds(had.empty() ? 60'000 : 500)) == std::future_status::ready) {
       had.push_back(next.get());
       continue;
     }
