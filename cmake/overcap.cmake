@@ -101,6 +101,11 @@ function(overcap_library_first target)
   endforeach()
 endfunction()
 
+# overcap_harden(TARGET): what is shipped runs at a random address and ends at an overwritten stack or a copy past the end of a buffer.
+function(overcap_harden target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-fPIE -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
+endfunction()
+
 # overcap_library(NAME [DEPS ...]): src/NAME/**.cc without tests -> library `overcap_NAME`;
 # src/NAME/**_test.cc -> program `NAME_test`. NAME may be a path such as clusters/local.
 function(overcap_library name)
@@ -114,6 +119,7 @@ function(overcap_library name)
     overcap_batch(sources ${id} ${sources})
     add_library(overcap_${id} STATIC ${sources})
     target_link_libraries(overcap_${id} PUBLIC overcap_flags ${ARG_DEPS})
+    overcap_harden(overcap_${id})
     overcap_precompile(overcap_${id})
   else()
     add_library(overcap_${id} INTERFACE)

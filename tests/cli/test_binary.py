@@ -34,6 +34,20 @@ class Binary(unittest.TestCase):
         self.assertGreater(BINARY.stat().st_size, 200_000)
         self.assertLess(BINARY.stat().st_size, 40_000_000)
 
+    def test_is_position_independent_and_its_tables_are_read_only_after_the_start(self):
+        header = run("readelf", "-hW", str(BINARY)).stdout
+        self.assertRegex(header, r"Type:\s+DYN")
+        dynamic = run("readelf", "-dW", str(BINARY)).stdout
+        self.assertRegex(dynamic, r"FLAGS_1.*\bNOW\b.*\bPIE\b")
+        segments = run("readelf", "-lW", str(BINARY)).stdout
+        self.assertRegex(segments, r"GNU_RELRO")
+        self.assertRegex(segments, r"GNU_STACK.*\bRW \b")
+
+    def test_notices_an_overwritten_stack_and_buffer(self):
+        imported = run("readelf", "--dyn-syms", "-W", str(BINARY)).stdout
+        self.assertIn("__stack_chk_fail", imported)
+        self.assertRegex(imported, r"__(mem(cpy|move|set)|snprintf|read|readlink)_chk")
+
     def test_runs_from_anywhere_with_an_empty_environment(self):
         result = subprocess.run([str(BINARY), "--version"], capture_output=True, timeout=30, cwd="/", env={})
         self.assertEqual(result.returncode, 0, result.stderr)
