@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the rows, prints the table and, after a full run, writes docs/benchmarks.md. Called by ./bench."""
+import dataclasses
 import datetime
 import os
 import pathlib
 import platform
+import statistics
 import sys
 import tempfile
 import time
@@ -93,17 +95,85 @@ wait for a GPU that a running job has.
     (ROOT / "docs" / "benchmarks.md").write_text(page)
 
 
+TURNS = 3      # of each program, with --beside
+WORST = 0.9    # of what the other program does; less is a loss
+
+
+def ratio(row, ours, other):
+    """How good `ours` is as a multiple of `other`, more is better; None where a value of 0 or less allows no ratio."""
+    if min(ours, other) <= 0:
+        return None
+    return ours / other if row.more_is_better else other / ours
+
+
+def in_turns(function, ours, other):
+    """[(row, our median, the other program's median)]: both programs measure the rows TURNS times, each going first in turn."""
+    found = {}
+    for turn in range(TURNS):
+        for setting in ((ours, other), (other, ours))[turn % 2]:
+            for row in function(setting):
+                found.setdefault(row.what, (row, {id(ours): [], id(other): []}))[1][id(setting)].append(row.value)
+    return [(row, statistics.median(values[id(ours)]), statistics.median(values[id(other)]))
+            for row, values in found.values() if values[id(ours)] and values[id(other)]]
+
+
+def run_beside(chosen, ours, other):
+    """Prints every row next to the other program's; the exit status is 1 when a row lost or could not be measured."""
+    lines, lost = ["| what | now | other program | now / other |", "|---|---|---|---|"], []
+    for name, function in chosen.items():
+        print(f"{name} ...", flush=True)
+        try:
+            measured = in_turns(function, ours, other)
+        except Exception:  # the other rows are still worth having
+            traceback.print_exc()
+            lost.append(f"{name} (not measured)")
+            continue
+        for row, now, before in measured:
+            good = ratio(row, now, before)
+            verdict_here = "-" if good is None else f"{good:.2f}x"
+            lines.append(f"| {row.what} | {text(now, row.unit)} | {text(before, row.unit)} | {verdict_here} |")
+            print(lines[-1], flush=True)
+            if good is not None and good < WORST:
+                lost.append(f"{row.what} ({verdict_here})")
+    print("\n" + "\n".join(lines))
+    if lost:
+        sys.exit(f"bench: worse than {WORST} of the other program: " + "; ".join(lost))
+
+
+def read_words(argv):
+    """(flags, the other program or None, words that name rows)."""
+    flags, words, other = set(), [], None
+    argv = list(argv)
+    while argv:
+        word = argv.pop(0)
+        if word == "--beside":
+            other = pathlib.Path(argv.pop(0)).resolve() if argv else sys.exit("bench: --beside needs the path of a program")
+            if not os.access(other, os.X_OK) or other.is_dir():
+                sys.exit(f"bench: --beside: '{other}' is not a program; build the other commit and name its build/release/overcap")
+        elif word == "--quick":
+            flags.add(word)
+        elif word.startswith("-"):
+            sys.exit(f"bench: unknown flag '{word}'; there are --quick and --beside OTHER_BINARY")
+        else:
+            words.append(word)
+    return flags, other, words
+
+
 def main():
-    flags = [word for word in sys.argv[1:] if word.startswith("-")]
-    words = [word for word in sys.argv[1:] if not word.startswith("-")]
-    if set(flags) - {"--quick"}:
-        sys.exit(f"bench: unknown flag '{flags[0]}'; there is --quick")
+    flags, other, words = read_words(sys.argv[1:])
     build = ROOT / "build" / "release"
     setting = Setting(build / "overcap", build / "bench", "--quick" in flags, os.cpu_count())
     all_rows = ROWS | LAUNCH_ROWS | ELASTIC_ROWS | SLURM_ROWS | WORKSPACE_ROWS | STORE_ROWS | FANOUT_ROWS | SCHED_ROWS
     chosen = {name: function for name, function in all_rows.items() if not words or any(word in name for word in words)}
     if not chosen:
         sys.exit(f"bench: no row is named so; there are: {' '.join(all_rows)}")
+    if other:
+        programs = other.parent / "bench"
+        if not programs.is_dir():
+            print(f"bench: '{programs}' does not exist: rows that need only bench_programs compare this build with itself", flush=True)
+            programs = setting.programs
+        run_beside(chosen, setting, dataclasses.replace(setting, overcap=other, programs=programs))
+        return
     rows, broken = [], []
     for name, function in chosen.items():
         begin = time.monotonic()
