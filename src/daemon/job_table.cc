@@ -213,7 +213,7 @@ Result<std::string> JobTable::Resolve(std::string_view ref,
   std::vector<JobRefCandidate> candidates;
   candidates.reserve(jobs_.size());
   for (const auto& [key, job] : jobs_) {
-    if (!among || among(*job)) candidates.push_back({job->spec.id, job->spec.submitted_us, job->spec.name});
+    if (!among || among(*job)) candidates.push_back({job->spec.id, job->spec.name});
   }
   return ResolveJobRef(ref, candidates,
                        [this](std::string_view id) { return ToUtf8(ShellJoin(Find(id)->spec.command)); });

@@ -46,6 +46,16 @@ Event End(const std::string& id, JobState state) {
 
 constexpr char kId[] = "ann_1700000000_00000001";
 
+TEST(JobTableTest, LastIsTheOneThatTheJournalHasLast) {
+  JobTable table;
+  for (const auto& [id, submitted_us] : {std::pair("ann_1700000009_00000001", 9), std::pair(kId, 5)}) {
+    Event event = Submit(id);
+    event.spec.submitted_us = submitted_us;
+    ASSERT_TRUE(table.Apply(event));
+  }
+  EXPECT_EQ(*table.Resolve("last"), kId);
+}
+
 TEST(JobTableTest, AJobGoesThroughItsLife) {
   JobTable table;
   ASSERT_TRUE(table.Apply(Submit(kId)));

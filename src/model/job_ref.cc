@@ -18,11 +18,7 @@ Result<std::string> Last(const Candidates& jobs) {
     return Fail(ErrorCode::kNotFound, "there is no job yet, so 'last' names none",
                 "overcap submit CMD... makes one");
   }
-  const JobRefCandidate* last = &jobs.front();
-  for (const JobRefCandidate& job : jobs) {
-    if (job.submitted_us >= last->submitted_us) last = &job;
-  }
-  return std::string(last->id);
+  return std::string(jobs.back().id);
 }
 
 std::string Shortened(std::string text) {
@@ -34,8 +30,7 @@ std::string Shortened(std::string text) {
 tl::unexpected<Error> Ambiguous(std::string_view ref, const Candidates& matches,
                                 const CommandOf& command_of) {
   std::string message = StrCat("'", ref, "' is the end of ", matches.size(), " job ids:");
-  Candidates newest = matches;
-  std::ranges::stable_sort(newest, std::ranges::greater(), &JobRefCandidate::submitted_us);
+  Candidates newest(matches.rbegin(), matches.rend());
   if (newest.size() > kMostListed) newest.resize(kMostListed);
   for (const JobRefCandidate& job : newest)
     message += StrCat("\n  ", job.id, "  ", Shortened(command_of(job.id)));
@@ -61,11 +56,9 @@ std::string NearestId(std::string_view ref, const Candidates& jobs) {
 
 // The last job that was given the name `ref`.
 std::string_view IdOfName(std::string_view ref, const Candidates& jobs) {
-  const JobRefCandidate* found = nullptr;
-  for (const JobRefCandidate& job : jobs) {
-    if (job.name == ref && (found == nullptr || job.submitted_us >= found->submitted_us)) found = &job;
-  }
-  return found == nullptr ? std::string_view() : found->id;
+  const auto found =
+      std::find_if(jobs.rbegin(), jobs.rend(), [&](const JobRefCandidate& job) { return job.name == ref; });
+  return found == jobs.rend() ? std::string_view() : found->id;
 }
 
 tl::unexpected<Error> Unknown(std::string_view ref, const Candidates& jobs, const CommandOf& command_of) {

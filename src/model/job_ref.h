@@ -2,7 +2,6 @@
 // How users name jobs: a whole id, its last characters, or `last`.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -15,14 +14,13 @@ namespace overcap {
 // What is known of a job when a name is looked up. The views must outlive the call.
 struct JobRefCandidate {
   std::string_view id;
-  int64_t submitted_us = 0;
   std::string_view name = {};
 };
 
 // The one job that `ref` names. kConflict lists the candidates of an ambiguous suffix with their commands,
 // one per line and the newest first; kNotFound suggests the nearest, or the id of a job of that name.
-// `command_of` is asked only for jobs that a message names. Candidates in order of submission break ties of
-// `last`: the later one wins.
+// `command_of` is asked only for jobs that a message names. The candidates are in the order in which they
+// were submitted, as their cluster knows it: clocks may have been set meanwhile.
 Result<std::string> ResolveJobRef(std::string_view ref, const std::vector<JobRefCandidate>& jobs,
                                   const std::function<std::string(std::string_view id)>& command_of);
 

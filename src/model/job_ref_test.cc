@@ -7,7 +7,7 @@ namespace overcap {
 namespace {
 
 const std::vector<JobRefCandidate> kJobs = {
-    {"ann_1563257309_60ce2fc7", 10}, {"ann_1563257310_11112fc7", 30}, {"ann_1563257311_deadbeef", 20}};
+    {"ann_1563257309_60ce2fc7"}, {"ann_1563257311_deadbeef"}, {"ann_1563257310_11112fc7"}};
 
 std::string CommandOf(std::string_view id) {
   return "train " + std::string(id.substr(id.size() - 4));
@@ -25,7 +25,7 @@ TEST(JobRef, TheLastCharactersSuffice) {
   EXPECT_EQ(*Resolve("e2fc7"), "ann_1563257309_60ce2fc7");
 }
 
-TEST(JobRef, LastIsTheOneSubmittedLast) {
+TEST(JobRef, LastIsTheOneSubmittedLastWhateverTheClockInItsIdSays) {
   EXPECT_EQ(*Resolve("last"), "ann_1563257310_11112fc7");
 }
 
@@ -43,7 +43,7 @@ TEST(JobRef, OfManyCandidatesTheNewestTenAreListed) {
   std::vector<std::string> ids;
   for (int i = 10; i < 30; ++i) ids.push_back("ann_15632573" + std::to_string(i) + "_deadbeef");
   std::vector<JobRefCandidate> jobs;
-  for (const std::string& id : ids) jobs.push_back({id, static_cast<int64_t>(jobs.size())});
+  for (const std::string& id : ids) jobs.push_back({id});
   const std::string message = ResolveJobRef("beef", jobs, CommandOf).error().message;
   EXPECT_NE(message.find("ids:\n  ann_1563257329_deadbeef"), std::string::npos) << message;
   EXPECT_EQ(message.find(ids[9]), std::string::npos) << message;
@@ -51,8 +51,8 @@ TEST(JobRef, OfManyCandidatesTheNewestTenAreListed) {
 }
 
 TEST(JobRef, ANameIsNoIdButLeadsToOne) {
-  const std::vector<JobRefCandidate> jobs = {{"ann_1563257309_60ce2fc7", 10, "exp1"},
-                                             {"ann_1563257310_11112fc7", 30, "exp1"}};
+  const std::vector<JobRefCandidate> jobs = {{"ann_1563257309_60ce2fc7", "exp1"},
+                                             {"ann_1563257310_11112fc7", "exp1"}};
   const auto id = ResolveJobRef("exp1", jobs, CommandOf);
   ASSERT_FALSE(id);
   EXPECT_EQ(id.error().code, ErrorCode::kNotFound);

@@ -129,7 +129,7 @@ Result<std::vector<JobRecord>> FakeCluster::List(const JobFilter& filter) {
 
 Result<std::vector<std::string>> FakeCluster::Resolve(const std::vector<std::string>& refs) {
   std::vector<JobRefCandidate> candidates;
-  for (const JobRecord& job : jobs_) candidates.push_back({job.spec.id, job.spec.submitted_us});
+  for (const JobRecord& job : jobs_) candidates.push_back({job.spec.id});
   std::vector<std::string> ids;
   for (const std::string& ref : refs) {
     OC_TRY(id, ResolveJobRef(ref, candidates, [&](std::string_view of) {

@@ -19,6 +19,8 @@ namespace {
 constexpr size_t kListBytes = 16 << 20;  // the text of a long queue, and what is made of it
 constexpr size_t kEndedShown = 20;
 constexpr size_t kMostCompared = 200;
+constexpr size_t kMostForLast = 16;  // whose numbers are read
+constexpr int64_t kNumbersBegunAgain = int64_t{1} << 25;
 constexpr size_t kWaitingRead = 50;  // so many jobs that wait are read from their folders for a table
 
 bool Matches(const JobRecord& job, const JobFilter& filter) {
@@ -292,6 +294,25 @@ Result<std::vector<std::string>> SlurmJobs::Resolve(const std::vector<std::strin
   return ids;
 }
 
+// `known` is in the order of the submitting hosts' clocks, which may differ or have been set. Slurm's numbers
+// follow the order in which it took the jobs, and begin again once they are used up. A job without a number
+// is still being sent.
+void SlurmJobs::MoveLatestNumberLast(std::vector<std::pair<std::string, JobSpec>>* known) const {
+  if (known->empty()) return;
+  const auto newest = Folder(known->back().first).Handle();
+  if (!newest) return;
+  size_t latest = known->size() - 1;
+  int64_t number = newest->slurm_id;
+  for (size_t i = latest; i-- > 0;) {
+    const auto handle = Folder((*known)[i].first).Handle();
+    if (!handle || handle->slurm_id <= number || handle->slurm_id - number > kNumbersBegunAgain) continue;
+    number = handle->slurm_id;
+    latest = i;
+  }
+  std::rotate(known->begin() + static_cast<int64_t>(latest),
+              known->begin() + static_cast<int64_t>(latest) + 1, known->end());
+}
+
 // Newest first, so that few folders need to be read.
 Result<std::string> SlurmJobs::ResolveOne(const std::string& ref, const std::vector<std::string>& all) {
   const bool last = ref == "last";
@@ -308,7 +329,7 @@ Result<std::string> SlurmJobs::ResolveOne(const std::string& ref, const std::vec
     return std::pair(SecondsOfId(a), std::string_view(a)) > std::pair(SecondsOfId(b), std::string_view(b));
   });
   for (const std::string& id : order) {
-    if (last && SecondsOfId(id) < newest_s) break;
+    if (last && known.size() >= kMostForLast && SecondsOfId(id) < newest_s) break;
     if ((last || id.ends_with(ref)) && take(id)) newest_s = std::max(newest_s, SecondsOfId(id));
   }
   if (IsSlurmNumber(ref)) {
@@ -321,8 +342,9 @@ Result<std::string> SlurmJobs::ResolveOne(const std::string& ref, const std::vec
   std::stable_sort(known.begin(), known.end(), [](const auto& a, const auto& b) {
     return a.second.submitted_us < b.second.submitted_us;
   });
+  if (last) MoveLatestNumberLast(&known);
   std::vector<JobRefCandidate> candidates;
-  for (const auto& [id, spec] : known) candidates.push_back({id, spec.submitted_us, spec.name});
+  for (const auto& [id, spec] : known) candidates.push_back({id, spec.name});
   return ResolveJobRef(ref, candidates, [&](std::string_view of) {
     const auto found =
         std::find_if(known.begin(), known.end(), [&](const auto& job) { return job.first == of; });

@@ -63,6 +63,7 @@ class SlurmJobs {
   std::vector<JobRecord> ReadRecords(const ListWork& work, const JobFilter& filter);
   void SortRows(const JobFilter& filter, ListWork* work);
   Result<std::string> ResolveOne(const std::string& ref, const std::vector<std::string>& all);
+  void MoveLatestNumberLast(std::vector<std::pair<std::string, JobSpec>>* known) const;
   Result<std::string> ResolveNumber(const std::string& ref);
   void JudgeList(const std::vector<std::string>& ids, std::vector<JobRecord>* records);
   std::vector<std::string> AllIds() const;

@@ -128,8 +128,8 @@ Result<std::vector<JobRecord>> StoredJobs::List(const JobFilter&) {
 Result<std::vector<std::string>> StoredJobs::Resolve(const std::vector<std::string>& refs) {
   OC_TRY(all, Ids());
   std::vector<JobRefCandidate> jobs;
-  // Ids begin with the user and go on with the time.
-  for (const std::string& id : all) jobs.push_back({id, static_cast<int64_t>(jobs.size()) + 1, {}});
+  // Ids begin with the user and go on with the time: a store knows no other order.
+  for (const std::string& id : all) jobs.push_back({id});
   std::vector<std::string> ids;
   for (const std::string& ref : refs) {
     OC_TRY(id, ResolveJobRef(ref, jobs, [](std::string_view) { return std::string(); }));
