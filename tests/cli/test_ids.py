@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everywhere an id is taken the last characters suffice; also `last`, also several."""
+import json
+
 from overcap_rig import Rig, main
+from system_rig import Connection
 
 
 class Ids(Rig):
@@ -46,6 +49,30 @@ class Ids(Rig):
         digit = next(i[-1] for i in ids if sum(j.endswith(i[-1]) for j in ids) > 1)
         self.refused("abort", digit, status=6)
         self.assertEqual({job["state"] for job in self.jobs("ls", "--all")}, {"held"})
+
+    def test_verbs_that_change_jobs_need_four_characters(self):
+        job_id = self.submit("--hold", "echo", "precious")
+        for verb in ("abort", "rm", "resubmit", "hold", "release"):
+            for length in (1, 3):
+                self.refused(verb, job_id[-length:], status=2,
+                             says=[f"'{job_id[-length:]}' is too short for `{verb}`", f"overcap {verb} {job_id[-8:]}", "echo precious"])
+        self.assertEqual([job["state"] for job in self.jobs("ls", "--all")], ["held"])
+        self.assertEqual(self.job(job_id[-1])["id"], job_id, "looking takes any length")
+        self.ok("release", job_id[-4:])
+        self.ended(job_id)
+        self.ok("abort", "last")
+        self.ok("rm", job_id[-4:])
+
+    def test_last_follows_the_queue_and_not_the_clock(self):
+        first = self.submit("--hold", "true")
+        spec = json.loads((self.home / "jobs" / first / "spec.json").read_text())
+        # As if the clock had been set back an hour between the two.
+        seconds = int(first.split("_")[-2]) - 3600
+        spec.update(id=f"{first.rsplit('_', 2)[0]}_{seconds}_0000beef", submitted_us=spec["submitted_us"] - 3_600_000_000)
+        self.assertIn("ok", Connection(self.home / "daemon.sock").ask({"op": "submit", "spec": spec}))
+        self.assertEqual(self.job("last")["id"], spec["id"])
+        self.kill(self.daemon_pid())
+        self.assertEqual(self.job("last")["id"], spec["id"], "also for the next engine")
 
     def test_a_name_leads_to_the_id(self):
         job_id = self.submit("--hold", "--name", "exp1", "true")

@@ -19,7 +19,7 @@ int64_t PatienceSeconds(const Config& config) {
 }
 
 Result<int> RunAbort(World& world, const Args& args) {
-  OC_TRY(jobs, ResolveJobs(world, args.words()));
+  OC_TRY(jobs, ResolveJobs(world, args.words(), "abort"));
   const std::string reason =
       args.Has("--reason") ? std::string(args.Get("--reason")) : StrCat("cancelled by ", world.user());
   OC_TRY_VOID(jobs.cluster->Cancel(jobs.ids, reason));

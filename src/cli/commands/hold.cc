@@ -7,7 +7,7 @@ namespace overcap::cli {
 namespace {
 
 Result<int> RunHold(World& world, const Args& args) {
-  OC_TRY(jobs, ResolveJobs(world, args.words()));
+  OC_TRY(jobs, ResolveJobs(world, args.words(), "hold"));
   OC_TRY_VOID(jobs.cluster->Hold(jobs.ids));
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
   if (world.out().json()) {

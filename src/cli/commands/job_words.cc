@@ -36,11 +36,34 @@ std::string EndText(const JobRecord& record, int64_t now_us) {
   return text;
 }
 
+constexpr size_t kShortestEnd = 4;
+
+// With zeros in front it is no end of any id, but still the same number where jobs have numbers.
+bool IsOwnNumber(Cluster& cluster, const std::string& ref, const std::string& id) {
+  if (ref.find_first_not_of("0123456789") != std::string::npos) return false;
+  const auto numbered = cluster.Resolve({"0000000000" + ref});
+  return numbered && numbered->front() == id;
+}
+
+Result<void> CheckLongEnough(Cluster& cluster, const std::string& ref, const std::string& id,
+                             std::string_view verb) {
+  const bool is_end = ref.size() < kShortestEnd && ref != id && id.ends_with(ref);
+  if (!is_end || IsOwnNumber(cluster, ref, id)) return {};
+  OC_TRY(records, cluster.Query({id}));
+  return Fail(ErrorCode::kUsage,
+              StrCat("'", ref, "' is too short for `", verb, "`, which takes the last ", kShortestEnd,
+                     " characters of an id or more"),
+              StrCat("overcap ", verb, " ", id.substr(id.rfind('_') + 1), " means ", id, ": ",
+                     CommandText(records.front().spec.command)));
+}
+
 }  // namespace
 
-Result<NamedJobs> ResolveJobs(World& world, const std::vector<std::string>& refs) {
+Result<NamedJobs> ResolveJobs(World& world, const std::vector<std::string>& refs, std::string_view verb) {
   OC_TRY(cluster, world.GetCluster());
   OC_TRY(ids, cluster->Resolve(refs));
+  for (size_t i = 0; !verb.empty() && i < refs.size(); ++i)
+    OC_TRY_VOID(CheckLongEnough(*cluster, refs[i], ids[i], verb));
   // A job that was named twice is meant once.
   std::vector<std::string> unique;
   for (std::string& id : ids) {
@@ -135,6 +158,10 @@ Style StateStyle(JobState state) {
     default:
       return Style::kPlain;
   }
+}
+
+std::string QueuedText(const std::vector<std::string>& ids) {
+  return StrCat(ids.size() == 1 ? "the job is queued as " : "the jobs are queued as ", Join(ids, ", "));
 }
 
 void DetachOnInterrupt(const std::string& hint) {

@@ -17,7 +17,10 @@ struct NamedJobs {
   Cluster* cluster = nullptr;
   std::vector<std::string> ids;
 };
-Result<NamedJobs> ResolveJobs(World& world, const std::vector<std::string>& refs);
+// `verb`: of a command that stops, removes, holds or repeats jobs. It refuses the end of an id with less than
+// four characters, which is soon typed by mistake; whole ids, `last` and the cluster's own numbers may be
+// shorter.
+Result<NamedJobs> ResolveJobs(World& world, const std::vector<std::string>& refs, std::string_view verb = {});
 // The same; with --from LOCATION those of that store, which `stored` then holds.
 Result<NamedJobs> JobsFrom(World& world, const Args& args, std::unique_ptr<Cluster>* stored);
 inline constexpr Flag kFromFlag = {"--from", "", "LOCATION",
@@ -36,6 +39,9 @@ std::string WaitingText(const JobRecord& record, int64_t now_us);
 // The command on one line that is short enough for tables.
 std::string CommandText(const std::vector<std::string>& command);
 Style StateStyle(JobState state);
+
+// "the job is queued as ID": for Output::MustTell().
+std::string QueuedText(const std::vector<std::string>& ids);
 
 // Makes Ctrl-C end this program at once, with status 130 and `hint` on stderr: the job goes on without us.
 void DetachOnInterrupt(const std::string& hint);

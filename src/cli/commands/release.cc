@@ -8,7 +8,7 @@ namespace overcap::cli {
 namespace {
 
 Result<void> ReleaseJobs(World& world, const std::vector<std::string>& words) {
-  OC_TRY(jobs, ResolveJobs(world, words));
+  OC_TRY(jobs, ResolveJobs(world, words, "release"));
   OC_TRY_VOID(jobs.cluster->Release(jobs.ids));
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
   if (world.out().json()) {

@@ -40,7 +40,7 @@ void PrintPlans(Output& out, const Args& args, const std::vector<SubmitPlan>& pl
 }
 
 Result<int> RunResubmit(World& world, const Args& args) {
-  OC_TRY(jobs, ResolveJobs(world, args.words()));
+  OC_TRY(jobs, ResolveJobs(world, args.words(), "resubmit"));
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
   // All are checked before the first is sent.
   OC_TRY(plans, PlanAll(world, *jobs.cluster, records, args));

@@ -9,7 +9,7 @@ namespace overcap::cli {
 namespace {
 
 Result<int> RunRm(World& world, const Args& args) {
-  OC_TRY(jobs, ResolveJobs(world, args.words()));
+  OC_TRY(jobs, ResolveJobs(world, args.words(), "rm"));
   OC_TRY_VOID(RemoveJobs(*jobs.cluster, jobs.ids));
   if (world.out().json()) {
     world.out().Json(JsonWriter().BeginObject().Field("removed", jobs.ids).EndObject().Text());
