@@ -47,7 +47,10 @@ int RunCommandLine(std::span<const std::string> words, std::span<const Command* 
   world.UseCommands(commands);
   out.SetModes(globals.json, globals.quiet, globals.no_color);
   auto status = line ? RunParsed(*line, commands, world) : Result<int>(Fail(line.error()));
-  if (!status) out.PrintError(status.error());
+  if (!status) {
+    out.AddFact(&status.error());
+    out.PrintError(status.error());
+  }
   const auto flushed = out.Flush();
   if (status && !flushed) {
     out.PrintError(flushed.error());

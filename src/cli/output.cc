@@ -2,6 +2,7 @@
 #include "cli/output.h"
 
 #include <cerrno>
+#include <csignal>
 
 #include "base/json_writer.h"
 #include "base/text.h"
@@ -40,6 +41,7 @@ void Output::Line(std::string_view text) {
 
 void Output::Write(std::string_view bytes) {
   ClearProgress();
+  fact_written_ = !fact_.empty();
   Put(out_, bytes);
 }
 
@@ -98,11 +100,34 @@ std::string Output::Paint(Style style, std::string_view text) const {
   return PaintIf(terminal_.out_color, style, text);
 }
 
+void Output::MustTell(std::string fact, std::string hint) {
+  // A reader that is gone must not end the program before it has said this on stderr.
+  if (fact_.empty()) pipe_handler_ = std::signal(SIGPIPE, SIG_IGN);
+  fact_ = std::move(fact);
+  fact_hint_ = std::move(hint);
+  fact_written_ = false;
+}
+
+void Output::AddFact(Error* error) const {
+  if (fact_.empty() || error->message.find(fact_) != std::string::npos) return;
+  error->message += StrCat("; ", fact_);
+  error->hint = fact_hint_;
+}
+
 Result<void> Output::Flush() {
   ClearProgress();
   std::fflush(err_);
-  if (std::fflush(out_) != 0 || std::ferror(out_) != 0)
-    return Fail(ErrnoError(errno, "cannot write to stdout"));
+  if (std::fflush(out_) != 0 || std::ferror(out_) != 0) {
+    Error error = ErrnoError(errno, "cannot write to stdout");
+    if (!fact_.empty()) error.code = ErrorCode::kInternal;
+    AddFact(&error);
+    return Fail(std::move(error));
+  }
+  if (fact_written_) {
+    fact_.clear();
+    fact_written_ = false;
+    std::signal(SIGPIPE, pipe_handler_);
+  }
   return {};
 }
 

@@ -47,6 +47,12 @@ class Output {
   // `text` with the escapes of `style` when stdout shows colours.
   std::string Paint(Style style, std::string_view text) const;
 
+  // `fact` ("the job is queued as ID") has happened and must not get lost: until something was written to
+  // stdout and reached it, every error that ends the command names it, with `hint`. One that stdout itself
+  // causes is then kInternal, never kUnavailable, because doing it again would do it twice.
+  void MustTell(std::string fact, std::string hint);
+  void AddFact(Error* error) const;
+
   // Everything written so far reaches the files; an error when stdout cannot take it.
   Result<void> Flush();
 
@@ -57,6 +63,9 @@ class Output {
   bool json_ = false;
   bool quiet_ = false;
   bool progress_shown_ = false;
+  std::string fact_, fact_hint_;
+  bool fact_written_ = false;
+  void (*pipe_handler_)(int) = nullptr;  // what SIGPIPE did before it was ignored for the fact
 };
 
 }  // namespace overcap::cli

@@ -92,6 +92,39 @@ TEST(Output, AFullDiskBehindStdoutIsAnError) {
   std::fclose(full);
 }
 
+constexpr char kQueued[] = "the job is queued as a_1_2";
+
+TEST(Output, WhatHasHappenedIsInTheErrorOfAFullDiskWhichIsThenNoReasonToTryAgain) {
+  std::FILE* full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  Output output(full, stderr, {});
+  output.MustTell(kQueued, "overcap query a_1_2");
+  output.Line("a_1_2");
+  const auto flushed = output.Flush();
+  ASSERT_FALSE(flushed);
+  EXPECT_EQ(flushed.error().code, ErrorCode::kInternal);
+  EXPECT_EQ(flushed.error().message,
+            "cannot write to stdout: No space left on device; the job is queued as a_1_2");
+  EXPECT_EQ(flushed.error().hint, "overcap query a_1_2");
+  std::fclose(full);
+}
+
+TEST(Output, WhatHasHappenedIsInEveryErrorUntilItWasPrinted) {
+  Captured output;
+  output->MustTell(kQueued, "overcap query a_1_2");
+  EXPECT_TRUE(output->Flush()) << "nothing was printed yet";
+  Error error = kError;
+  output->AddFact(&error);
+  EXPECT_EQ(error.message, "no job 'x'; the job is queued as a_1_2");
+  output->AddFact(&error);
+  EXPECT_EQ(error.message, "no job 'x'; the job is queued as a_1_2") << "once";
+  output->Line("a_1_2");
+  EXPECT_TRUE(output->Flush());
+  Error later = kError;
+  output->AddFact(&later);
+  EXPECT_EQ(later.message, "no job 'x'");
+}
+
 Table Jobs() {
   Table table({{"ID"}, {"GPUS", true}, {"COMMAND", false, true}});
   table.AddRow({"a1", "8", "python train.py --epochs 100"}, {Style::kGreen});

@@ -119,6 +119,9 @@ Result<int> RunAlloc(World& world, const Args& args) {
   OC_TRY(made, MakeAllocation(std::move(request), allocations, tools));
   for (const std::string& note : made.notes) world.out().Note(note);
   AllocationState& state = made.state;
+  world.out().MustTell(
+      StrCat("allocation '", state.allocation.name, "' is queued as job ", state.allocation.job),
+      "overcap alloc list");
   if (args.Has("--no-wait")) {
     if (world.out().json()) {
       world.out().Json(AllocationJson(state, world.clock().WallUs()));

@@ -50,11 +50,17 @@ Result<int> RunResubmit(World& world, const Args& args) {
     return 0;
   }
   std::vector<JobRecord> submitted;
+  std::vector<std::string> untold;  // with --json all ids are printed at the end
   for (const SubmitPlan& plan : plans) {
     OC_TRY_VOID(PutStoredSpec(plan.spec));
     OC_TRY(record, jobs.cluster->Submit(plan));
-    if (!out.json()) out.Line(record.spec.id);
+    untold.push_back(record.spec.id);
+    out.MustTell(QueuedText(untold), StrCat("overcap query ", Join(untold, " ")));
     submitted.push_back(std::move(record));
+    if (out.json()) continue;
+    out.Line(untold.front());
+    OC_TRY_VOID(out.Flush());
+    untold.clear();
   }
   if (!out.json()) return 0;
   PrintJobsJson(world, args.words(), submitted);

@@ -291,6 +291,7 @@ Result<int> RunSubmit(World& world, const Args& args) {
   }
   const JobRecord record = *std::move(submitted);
   const bool follow = args.Has("--follow"), wait = args.Has("--wait");
+  out.MustTell(QueuedText({record.spec.id}), StrCat("overcap query ", record.spec.id));
   Announce(world, record, spec, follow || wait);
   SayAdvice(out, advice);
   if (follow) return FollowJob(world, *cluster, record.spec.id, {});
