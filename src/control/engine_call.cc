@@ -47,13 +47,25 @@ Result<Json> Ask(const Fd& connection, std::string_view op) {
               error.value("hint", ""));
 }
 
-// A descriptor that becomes readable when the process at the other end has ended; none where the kernel has
-// no such.
-Fd ProcessBehind(const Fd& connection) {
+// The process at the other end; 0: not known.
+pid_t PidBehind(const Fd& connection) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  if (getsockopt(connection.Get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0) return Fd();
-  return Fd(static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0)));
+  if (getsockopt(connection.Get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return 0;
+  return peer.pid;
+}
+
+// A descriptor that becomes readable when that process has ended; none where the kernel has no such.
+Fd DescriptorOf(pid_t pid) {
+  return pid > 0 ? Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) : Fd();
+}
+
+// An engine that takes connections and does nothing else: stopped, or stuck.
+tl::unexpected<Error> Hangs(pid_t pid, std::string what) {
+  if (pid <= 0) return Fail(ErrorCode::kUnavailable, std::move(what));
+  return Fail(ErrorCode::kUnavailable, StrCat(what, "; it is process ", pid),
+              StrCat("kill -CONT ", pid, " lets a stopped one go on; kill -9 ", pid,
+                     " ends it: running jobs go on and the next engine finds them"));
 }
 
 EngineStatus ReadStatus(const Json& reply) {
@@ -99,17 +111,21 @@ Result<EngineStatus> GetEngineStatus(const std::string& socket) {
 
 Result<void> StopEngine(const std::string& socket, int patience_seconds) {
   OC_TRY(connection, ConnectEngine(socket));
-  const Fd process = ProcessBehind(connection);
+  const pid_t pid = PidBehind(connection);
+  const Fd process = DescriptorOf(pid);
   try {
-    OC_TRY(reply, Ask(connection, "stop"));
+    auto reply = Ask(connection, "stop");
+    if (!reply && reply.error().code == ErrorCode::kUnavailable) {
+      return Hangs(pid, StrCat("the engine does not answer: ", reply.error().message));
+    }
+    OC_TRY_VOID(std::move(reply));
   } catch (const Json::exception& error) {
     return Fail(ErrorCode::kCorrupt, StrCat("the engine's reply cannot be read: ", error.what()));
   }
   // Its lock is free only when the process is gone, so that the next one can start at once.
   pollfd ended = {process ? process.Get() : connection.Get(), POLLIN, 0};
   if (poll(&ended, 1, patience_seconds * 1000) > 0) return {};
-  return Fail(ErrorCode::kUnavailable, StrCat("the engine has not ended after ", patience_seconds, "s"),
-              "'overcap daemon status' tells whether it is still there");
+  return Hangs(pid, StrCat("the engine has not ended after ", patience_seconds, " s"));
 }
 
 }  // namespace overcap
