@@ -18,7 +18,7 @@ Result<std::string> World::Folder() const {
 }
 
 Result<std::string> World::ClusterFolder() const {
-  return ClusterRoot(cluster_name(), config_, parts_.root);
+  return ClusterRoot(cluster_name(), config_, parts_.root, true);
 }
 
 Result<Cluster*> World::GetCluster(std::string_view name) {

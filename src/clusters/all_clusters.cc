@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "clusters/fake/fake_cluster.h"
+#include "clusters/local/engine_client.h"
 #include "clusters/local/local_cluster.h"
 #include "clusters/local/system_engine.h"
 #include "clusters/slurm/slurm_cluster.h"
@@ -55,6 +56,10 @@ const DriverTraits* FindDriver(std::string_view name) {
     if (driver.traits.name == name) return &driver.traits;
   }
   return nullptr;
+}
+
+void SetClusterNotice(std::function<void(std::string_view line)> say) {
+  SetEngineNotice(std::move(say));
 }
 
 Result<std::unique_ptr<Cluster>> MakeCluster(const ClusterSettings& settings) {

@@ -2,6 +2,7 @@
 // Which drivers there are, and how a cluster is made from what the configuration says about it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,10 @@ namespace overcap {
 std::vector<std::string> ClusterDrivers();
 // What is known of a driver without a cluster; nullptr for an unknown one.
 const DriverTraits* FindDriver(std::string_view name);
+
+// Where this process reports that it waits for something a cluster needs, such as an engine that is being restarted;
+// silent until then.
+void SetClusterNotice(std::function<void(std::string_view line)> say);
 
 // Connects nowhere yet. kUsage for an unknown driver names the nearest.
 Result<std::unique_ptr<Cluster>> MakeCluster(const ClusterSettings& settings);

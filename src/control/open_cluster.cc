@@ -37,13 +37,18 @@ Result<SchedulerSettings> SchedulerOf(const std::string& cluster, const ClusterC
 
 }  // namespace
 
-Result<std::string> ClusterRoot(const std::string& name, const Config& config, const std::string& root) {
+Result<std::string> ClusterRoot(const std::string& name, const Config& config, const std::string& root,
+                                bool needed) {
   const auto found = config.clusters.find(name);
   if (found == config.clusters.end()) return root;
   const DriverTraits* driver = FindDriver(found->second.driver);
-  if (driver != nullptr && driver->find_root != nullptr) return driver->find_root();
+  if (driver != nullptr && driver->find_root != nullptr) return driver->find_root(needed);
   if (found->second.folder.empty()) return root;
   return FolderOf(name, "folder", found->second.folder, config);
+}
+
+void SayWhenClustersAreAway(std::function<void(std::string_view line)> say) {
+  SetClusterNotice(std::move(say));
 }
 
 Result<std::shared_ptr<Cluster>> OpenCluster(const std::string& name, const Config& config,
@@ -58,7 +63,7 @@ Result<std::shared_ptr<Cluster>> OpenCluster(const std::string& name, const Conf
                                 : StrCat("did you mean '", nearest, "'?"));
   }
   const ClusterConfig& declared = found->second;
-  OC_TRY(own_root, ClusterRoot(name, config, root));
+  OC_TRY(own_root, ClusterRoot(name, config, root, true));
   OC_TRY(scheduler, SchedulerOf(name, declared, config));
   ClusterSettings settings{
       .name = name, .driver = declared.driver, .root = own_root, .binary = binary, .machine = {}};

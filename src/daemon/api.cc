@@ -239,7 +239,8 @@ struct ApiOps {
     const auto found = request.find("spec");
     if (found == request.end()) return Fail(ErrorCode::kUsage, "request without 'spec'");
     OC_TRY(spec, SpecFromJson(found->dump()));
-    if (asker.only_user && request.contains("machine")) OC_TRY_VOID(Configure(api, request, asker));
+    const bool known = api.engine_.table().Find(spec.id) != nullptr;
+    if (asker.only_user && !known && request.contains("machine")) OC_TRY_VOID(Configure(api, request, asker));
     OC_TRY(stamped,
            StampSpec(std::move(spec), asker, api.engine_.policy(), api.engine_.table(), api.clock_.WallUs()));
     auto submitted = api.engine_.Submit(stamped);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "model/machine_json.h"
 #include "sys/fake_files.h"
 #include "sys/random.h"
 
@@ -96,6 +97,63 @@ TEST_F(ApiTest, TheSameSubmitTwiceIsOneJob) {
   EXPECT_EQ(Submit(kFirst, 1).at("ok").at("id"), kFirst);
   EXPECT_EQ(agents_.started.size(), 1u);
   EXPECT_EQ(Submit(kFirst, 2).at("error").at("code"), "conflict");
+}
+
+TEST_F(ApiTest, ASubmitThatIsSentAgainIsAnsweredWithTheRecordAlsoByTheNextEngine) {
+  JobSpec spec;
+  spec.id = kFirst;
+  spec.user = "ann";
+  spec.cluster = "local";
+  spec.command = {"echo", "\xff\xfe", ""};
+  spec.workdir = "/tmp";
+  spec.env_names = {"A"};
+  spec.array = *ParseArraySpec("0-9:3%2");
+  spec.submitted_us = 1'700'000'000'123'456;
+  const Json submit = {{"op", "submit"}, {"spec", Json::parse(SpecToJson(spec))}};
+  ASSERT_EQ(Ask(submit).at("ok").at("id"), kFirst);
+  Engine next(clock_, files_, agents_, "/state/overcap", FourGpus());
+  ASSERT_TRUE(next.Open());
+  Api api(next, clock_, {});
+  EXPECT_EQ(Json::parse(api.Handle(submit.dump()).reply).at("ok").at("id"), kFirst);
+  EXPECT_EQ(next.table().jobs().size(), 1u);
+}
+
+TEST_F(ApiTest, ASubmitThatIsSentAgainIsAnsweredThoughNothingCanBeWrittenAnyMore) {
+  JobSpec spec;
+  spec.id = kFirst;
+  spec.user = "ann";
+  spec.cluster = "local";
+  spec.command = {"true"};
+  spec.workdir = "/tmp";
+  Machine other = FourGpus();
+  other.cpus = 8;
+  Json submit = {{"op", "submit"}, {"spec", Json::parse(SpecToJson(spec))}};
+  ASSERT_EQ(Ask(submit).at("ok").at("id"), kFirst);
+  Ask({{"op", "cancel"}, {"ids", {kFirst}}});
+  submit["machine"] = Json::parse(MachineToJson(other));
+  files_.SetFreeBytes(10);
+  EXPECT_EQ(Ask(submit).at("ok").at("id"), kFirst);
+}
+
+TEST_F(ApiTest, ASubmitThatIsSentAgainAfterItsJobWasRemovedRunsNothing) {
+  JobSpec spec;
+  spec.id = kFirst;
+  spec.user = "ann";
+  spec.cluster = "local";
+  spec.command = {"true"};
+  spec.workdir = "/tmp";
+  spec.hold = true;
+  const Json submit = {{"op", "submit"}, {"spec", Json::parse(SpecToJson(spec))}};
+  Ask(submit);
+  Ask({{"op", "cancel"}, {"ids", {kFirst}}});
+  ASSERT_EQ(Ask({{"op", "remove"}, {"ids", {kFirst}}}).at("ok").at("removed"), 1);
+  const Json error = Ask(submit).at("error");
+  EXPECT_EQ(error.at("code"), "not_found");
+  EXPECT_NE(error.at("message").get<std::string>().find("was removed"), std::string::npos) << error;
+  Engine next(clock_, files_, agents_, "/state/overcap", FourGpus());
+  ASSERT_TRUE(next.Open());
+  Api api(next, clock_, {});
+  EXPECT_EQ(Json::parse(api.Handle(submit.dump()).reply).at("error").at("code"), "not_found");
 }
 
 TEST_F(ApiTest, WhatTheMachineDoesNotHaveIsRefusedInWords) {

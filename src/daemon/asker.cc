@@ -89,6 +89,13 @@ Result<JobSpec> StampSpec(JobSpec spec, const Asker& asker, const Policy* policy
     return Denied(StrCat("'", ToUtf8(spec.id), "' is no id for a job of user '", asker.user, "'"));
   spec.user = asker.user;
   spec.owner = asker.owner;
+  if (const Job* known = table.Find(spec.id); known != nullptr && Owns(asker, *known)) {
+    // Sent again: as it was taken then, whatever has changed since.
+    spec.submitted_us = known->spec.submitted_us;
+    spec.owner = known->spec.owner;
+    spec.lab = known->spec.lab;
+    return spec;
+  }
   if (spec.priority > 0 && !IsAdmin(asker, policy))
     return Denied("only administrators can submit with a priority above 0", "leave --priority out");
   OC_TRY_VOID(CheckLinks(spec, asker, policy, table));
@@ -96,14 +103,9 @@ Result<JobSpec> StampSpec(JobSpec spec, const Asker& asker, const Policy* policy
     OC_TRY(lab, ChooseLab(*policy, asker.user, spec.placement.account));
     spec.lab = std::move(lab);
   }
-  const Job* known = table.Find(spec.id);
-  if (known == nullptr) {
+  if (table.Find(spec.id) == nullptr) {
     spec.submitted_us = now_us;
     OC_TRY_VOID(CheckCount(asker, table));
-  } else if (Owns(asker, *known)) {  // the same again: as it was taken then
-    spec.submitted_us = known->spec.submitted_us;
-    spec.owner = known->spec.owner;
-    spec.lab = known->spec.lab;
   }
   return spec;
 }

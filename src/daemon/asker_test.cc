@@ -147,6 +147,15 @@ TEST(Asker, TheSameAgainIsAsItWasTakenTheFirstTime) {
   EXPECT_EQ(again->submitted_us, 5);
 }
 
+TEST(Asker, TheSameAgainIsTakenThoughItsUserHasLeftTheLab) {
+  World world;
+  world.policy.labs[0].members = {"bob"};
+  EXPECT_FALSE(world.Stamp(Spec("ann_1_00000002"), world.ann, &world.policy));
+  const auto again = world.Stamp(Spec("ann_1_00000001"), world.ann, &world.policy);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->lab, "vision");
+}
+
 TEST(Asker, ThePublicRowHasNoSecrets) {
   const World world;
   const Job open = PublicJob(world.job());

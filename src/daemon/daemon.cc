@@ -39,6 +39,7 @@ std::string PidIn(const Fd& lock) {
   return pid ? StrCat(", pid ", *pid) : "";
 }
 
+constexpr int kLockPatienceMs = 3000;
 constexpr int kCancelSlackSeconds = 60;  // beyond the grace of the ranks, for an agent to end
 
 // The lock that makes an engine the only one of its root; held until the process ends.
@@ -51,6 +52,19 @@ Result<Fd> LockRoot(const std::string& root) {
     return Fail(ErrorCode::kConflict, StrCat("an engine runs on '", root, "' already", PidIn(lock)),
                 "`overcap daemon stop` ends it; running jobs go on");
   return Fail(ErrnoError(errno, StrCat("cannot lock '", path, "'")));
+}
+
+// A killed engine may leave a child behind that was about to become an agent, and shares the lock until then.
+// A client starts the engine of its user again and again, but who starts the engine of a machine does it
+// once.
+template <typename Take>
+auto TakeWithin(int patience_ms, const Take& take) {
+  constexpr int kLookMs = 20;
+  for (;; patience_ms -= kLookMs) {
+    auto lock = take();
+    if (lock || lock.error().code != ErrorCode::kConflict || patience_ms <= 0) return lock;
+    usleep(kLookMs * 1000);
+  }
 }
 
 void Log(std::string_view text) {
@@ -168,7 +182,7 @@ Result<int> RunDaemon(const DaemonOptions& options) {
   UserAreaFiles areas(files, options.root + "/users");
   if (options.system) OC_TRY_VOID(PrepareSystem(areas));
   OC_TRY_VOID(options.system ? MakeSystemRoot(options.root) : MakeRoot(options.root));
-  auto lock = LockRoot(options.root);
+  auto lock = TakeWithin(options.system ? kLockPatienceMs : 0, [&] { return LockRoot(options.root); });
   if (!lock && lock.error().code == ErrorCode::kConflict) {  // whoever wanted one has it
     std::fprintf(stderr, "%s\n", lock.error().message.c_str());
     return 0;

@@ -9,6 +9,8 @@
 namespace overcap {
 namespace {
 
+constexpr size_t kMostRemoved = 10'000;
+
 tl::unexpected<Error> Misfit(const Event& event, std::string_view why) {
   return Fail(ErrorCode::kCorrupt,
               StrCat("event '", EventKindName(event.kind), "' of job '", event.id, "': ", why));
@@ -186,6 +188,11 @@ void JobTable::RestoreState(Job& job, const Event& event) {
 
 void JobTable::Remove(Job& job) {
   --counts_[static_cast<size_t>(job.state)];
+  if (removed_.insert(job.spec.id).second) removed_order_.push_back(job.spec.id);
+  if (removed_order_.size() > kMostRemoved) {
+    removed_.erase(removed_order_.front());
+    removed_order_.pop_front();
+  }
   by_id_.erase(job.spec.id);
   jobs_.erase(job.key);
 }

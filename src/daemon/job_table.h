@@ -3,12 +3,14 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -29,6 +31,9 @@ class JobTable {
   const std::map<uint64_t, std::unique_ptr<Job>>& jobs() const { return jobs_; }  // by order of submission
   int Count(JobState state) const { return counts_[static_cast<size_t>(state)]; }
   int ActiveCount() const;  // not ended
+
+  // Whether a job of this id was removed lately: one of the last 10,000, as far as the journal still tells.
+  bool WasRemoved(const std::string& id) const { return removed_.contains(id); }
 
   // Jobs whose start depends on `id` (--after, resubmit).
   std::vector<Job*> Dependents(std::string_view id);
@@ -51,6 +56,8 @@ class JobTable {
   std::map<uint64_t, std::unique_ptr<Job>> jobs_;
   std::unordered_map<std::string_view, Job*> by_id_;
   std::unordered_multimap<std::string, uint64_t> dependents_;
+  std::unordered_set<std::string> removed_;
+  std::deque<std::string> removed_order_;
   std::array<int, 9> counts_{};
   uint64_t next_key_ = 1;
 };

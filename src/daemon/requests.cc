@@ -16,6 +16,10 @@ Result<const Job*> Engine::Submit(const JobSpec& asked) {
     if (job->spec == spec) return job;
     return Fail(ErrorCode::kConflict, StrCat("job '", spec.id, "' exists already and is another one"));
   }
+  if (table_.WasRemoved(spec.id)) {
+    return Fail(ErrorCode::kNotFound, StrCat("job '", spec.id, "' was queued, has ended and was removed"),
+                "submit it again to run it again");
+  }
   OC_TRY_VOID(ValidateSpec(spec));
   OC_TRY_VOID(CheckFits(spec.resources, machine_));
   spec.lab.clear();

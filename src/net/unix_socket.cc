@@ -65,8 +65,8 @@ Result<void> TakeFolder(const Fd& folder, mode_t mode, const std::string& path) 
   return {};
 }
 
-// Takes away a socket that nobody listens at.
-Result<void> RemoveStale(const Place& place, const std::string& path) {
+// Only a socket that nobody listens at may be replaced.
+Result<void> CheckStale(const Place& place, const std::string& path) {
   struct stat info {};
   if (fstatat(place.folder.Get(), place.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return {};
   if (!S_ISSOCK(info.st_mode)) {
@@ -76,9 +76,6 @@ Result<void> RemoveStale(const Place& place, const std::string& path) {
   if (!probe) return Errno(errno, "listen at", path);
   const bool answered = connect(probe.Get(), Address(place), sizeof place.address) == 0 || errno == EAGAIN;
   if (answered) return Fail(ErrorCode::kConflict, StrCat("another process listens at '", path, "'"));
-  if (unlinkat(place.folder.Get(), place.name.c_str(), 0) != 0 && errno != ENOENT) {
-    return Errno(errno, "replace", path);
-  }
   return {};
 }
 
@@ -94,19 +91,25 @@ Result<Fd> ListenWith(const std::string& path, mode_t folder_mode, mode_t socket
   if (slash != std::string::npos && slash > 0) mkdir(path.substr(0, slash).c_str(), 0700);
   OC_TRY(place, Locate(path, "listen at"));
   OC_TRY_VOID(TakeFolder(place.folder, folder_mode, path));
-  OC_TRY_VOID(RemoveStale(place, path));
+  OC_TRY_VOID(CheckStale(place, path));
+  // Bound under another name and then renamed: a client that looks for the file always finds one, also while
+  // a stale one is replaced, and it never finds one that does not listen yet.
+  OC_TRY(fresh, Locate(path + ".new", "listen at"));
+  if (unlinkat(fresh.folder.Get(), fresh.name.c_str(), 0) != 0 && errno != ENOENT)
+    return Errno(errno, "replace", path);
   Fd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   // The mode of an unbound socket is, less the umask, the mode that bind gives to its file: it is never open
   // to others who may not.
   if (!listener || fchmod(listener.Get(), socket_mode) != 0) return Errno(errno, "listen at", path);
-  if (bind(listener.Get(), Address(place), sizeof place.address) != 0) return Errno(errno, "listen at", path);
-  if (listen(listener.Get(), SOMAXCONN) != 0) {
+  if (bind(listener.Get(), Address(fresh), sizeof fresh.address) != 0) return Errno(errno, "listen at", path);
+  const bool open = (socket_mode & 077) != 0;
+  if ((open && fchmodat(fresh.folder.Get(), fresh.name.c_str(), socket_mode, 0) != 0) ||
+      listen(listener.Get(), SOMAXCONN) != 0 ||
+      renameat(fresh.folder.Get(), fresh.name.c_str(), place.folder.Get(), place.name.c_str()) != 0) {
     const int error = errno;
-    unlinkat(place.folder.Get(), place.name.c_str(), 0);
+    unlinkat(fresh.folder.Get(), fresh.name.c_str(), 0);
     return Errno(error, "listen at", path);
   }
-  if ((socket_mode & 077) != 0 && fchmodat(place.folder.Get(), place.name.c_str(), socket_mode, 0) != 0)
-    return Errno(errno, "listen at", path);
   return listener;
 }
 

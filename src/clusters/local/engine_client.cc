@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clusters/local/engine_client.h"
 
+#include <algorithm>
+#include <poll.h>
+#include <thread>
+
 #include "base/json_scan.h"
 #include "base/text.h"
 #include "clusters/local/engine_start.h"
@@ -10,10 +14,23 @@
 namespace overcap {
 namespace {
 
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr int kMostTries = 5;
-constexpr std::chrono::milliseconds kConnectTimeout{5000};
+constexpr milliseconds kConnectTimeout{5000};
+constexpr seconds kConfigurePatience{10};
+constexpr seconds kSilence{60};     // of an engine that has the request
+constexpr seconds kTellSilence{3};  // then the user hears of it
+constexpr milliseconds kTellTrouble{1000};
+constexpr milliseconds kSteady{1000};  // a connection that lasted so long was a good one
+constexpr milliseconds kShortestPause{10}, kLongestPause{500};
+
+std::function<void(std::string_view line)>& Notice() {
+  static std::function<void(std::string_view line)> notice;
+  return notice;
+}
 
 std::string Text(std::string_view object, std::string_view key) {
   return JsonString(JsonMember(object, key)).value_or("");
@@ -23,7 +40,26 @@ bool NobodyListens(const Error& error) {
   return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kUnavailable;
 }
 
+// The engine closes such a connection without reading the request. Older engines have no code of their own
+// for it.
+bool IsCrowded(std::string_view frame) {
+  const std::string_view error = JsonMember(frame, "error");
+  if (error.empty()) return false;
+  return Text(error, "code") == "crowded" || Text(error, "word") == "crowded" ||
+         Text(error, "message").find(" connections to the engine already") != std::string::npos;
+}
+
 }  // namespace
+
+EngineRetry DecideRetry(EngineTrouble trouble, milliseconds lasted, milliseconds limit) {
+  if (trouble == EngineTrouble::kSilent || trouble == EngineTrouble::kRefused || lasted >= limit) return {};
+  const milliseconds pause = std::clamp(lasted / 8, kShortestPause, kLongestPause);
+  return {.again = true, .pause = std::min(pause, limit - lasted), .tell = lasted >= kTellTrouble};
+}
+
+void SetEngineNotice(std::function<void(std::string_view line)> say) {
+  Notice() = std::move(say);
+}
 
 Result<std::string> OpenReply(std::string frame) {
   constexpr std::string_view kOk = "{\"ok\":";
@@ -37,31 +73,100 @@ Result<std::string> OpenReply(std::string frame) {
   return Fail(ErrorCodeFromName(Text(error, "code")), Text(error, "message"), Text(error, "hint"));
 }
 
-Result<std::string> EngineClient::Call(std::string_view request, std::chrono::seconds patience) {
-  const auto deadline = steady_clock::now() + patience;
-  resent_ = false;
-  for (int tries = 1;; ++tries) {
-    OC_TRY_VOID(Connect());
-    auto frame = Exchange(request, patience);
-    if (frame) return OpenReply(std::move(*frame));
-    connection_.Reset();
-    if (frame.error().code != ErrorCode::kUnavailable) return Fail(std::move(frame).error());
-    if (steady_clock::now() >= deadline || tries == kMostTries) {
-      return Fail(
-          ErrorCode::kUnavailable, StrCat("the engine does not answer: ", frame.error().message),
-          "`overcap daemon status` tells more; `overcap daemon stop` lets the next command start it anew");
+Result<std::string> EngineClient::Call(std::string_view text, seconds due) {
+  return Call([&] { return EngineRequest{std::string(text), due}; });
+}
+
+Result<std::string> EngineClient::Call(const std::function<EngineRequest()>& make,
+                                       const std::string& subject) {
+  sent_ = 0;
+  maybe_done_ = told_ = false;
+  const milliseconds limit = gave_up_ ? milliseconds(0) : options_.retry_time;
+  auto trouble_began = steady_clock::time_point::max();
+  while (true) {
+    const EngineRequest request = make();
+    const auto asked = steady_clock::now();
+    Attempt attempt = Try(request, subject);
+    gave_up_ = !attempt.answered && attempt.trouble != EngineTrouble::kRefused;
+    if (attempt.answered) {
+      maybe_done_ = false;
+      return std::move(attempt.answer);
     }
-    resent_ = true;
+    connection_.Reset();
+    const auto now = steady_clock::now();
+    // A wait may last for days, and each restart of the engine meanwhile is a trouble of its own.
+    const bool was_steady = request.due > seconds(0) && now - asked > kSteady;
+    if (trouble_began > now || (attempt.trouble == EngineTrouble::kBroken && was_steady)) trouble_began = now;
+    const EngineRetry retry =
+        DecideRetry(attempt.trouble, duration_cast<milliseconds>(now - trouble_began), limit);
+    if (!retry.again) return std::move(attempt.answer);
+    if (retry.tell) {
+      const bool crowded = attempt.trouble == EngineTrouble::kCrowded;
+      Tell(StrCat(crowded ? attempt.answer.error().message : "the engine does not answer",
+                  "; trying again for ", duration_cast<seconds>(limit).count(), " s"),
+           subject);
+    }
+    std::this_thread::sleep_for(retry.pause);
   }
 }
 
-Result<std::string> EngineClient::Exchange(std::string_view request, std::chrono::seconds patience) {
-  const auto deadline = steady_clock::now() + patience;
-  OC_TRY_VOID(SendFrame(connection_, request, deadline));
-  return ReceiveFrame(connection_, deadline);
+void EngineClient::Tell(const std::string& line, const std::string& subject) {
+  if (told_ || !Notice()) return;
+  told_ = true;
+  const bool maybe = maybe_done_ && !subject.empty();
+  Notice()(maybe ? StrCat(line, " (job '", subject, "' may be queued already)") : line);
 }
 
-Result<void> EngineClient::Connect() {
+EngineClient::Attempt EngineClient::Try(const EngineRequest& request, const std::string& subject) {
+  EngineTrouble trouble = EngineTrouble::kRefused;
+  if (auto connected = Connect(&trouble); !connected)
+    return {trouble, Fail(std::move(connected).error()), false};
+  return Exchange(request, subject);
+}
+
+EngineClient::Attempt EngineClient::Exchange(const EngineRequest& request, const std::string& subject) {
+  const auto deadline = steady_clock::now() + request.due + kSilence;
+  auto sent = SendFrame(connection_, request.text, deadline);
+  if (sent) {
+    ++sent_;
+    maybe_done_ = true;
+    sent = AwaitAnswer(request.due, subject);
+  }
+  // An engine that refuses the connection answers without reading, and its answer can still be read.
+  auto frame = ReceiveFrame(connection_, sent ? deadline : steady_clock::now());
+  if (frame && IsCrowded(*frame)) {
+    if (sent) --sent_;
+    maybe_done_ = sent_ > 0;
+    return {EngineTrouble::kCrowded, OpenReply(std::move(*frame)), false};
+  }
+  if (frame) return {EngineTrouble::kRefused, OpenReply(std::move(*frame)), true};
+  const Error& error = sent ? frame.error() : sent.error();
+  if (error.code != ErrorCode::kUnavailable) return {EngineTrouble::kRefused, Fail(error), false};
+  const bool silent = sent && steady_clock::now() >= deadline;
+  return {
+      silent ? EngineTrouble::kSilent : EngineTrouble::kBroken,
+      Fail(ErrorCode::kUnavailable, StrCat("the engine does not answer: ", error.message),
+           "`overcap daemon status` tells more; `overcap daemon stop` lets the next command start it again"),
+      false};
+}
+
+// Returns when there is something to read, or the user has heard of the silence.
+Result<void> EngineClient::AwaitAnswer(seconds due, const std::string& subject) {
+  pollfd entry{connection_.Get(), POLLIN, 0};
+  const auto until = steady_clock::now() + due + kTellSilence;
+  while (true) {
+    const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now()).count();
+    const int ready = poll(&entry, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30)));
+    if (ready > 0) return {};
+    if (left > 0) continue;
+    Tell(StrCat("the engine has not answered for ", kTellSilence.count(), " s; waiting up to ",
+                kSilence.count(), " s"),
+         subject);
+    return {};
+  }
+}
+
+Result<void> EngineClient::Connect(EngineTrouble* trouble) {
   if (connection_) return {};
   const std::string socket = options_.socket.empty() ? options_.root + "/daemon.sock" : options_.socket;
   auto connected = ConnectUnix(socket, kConnectTimeout);
@@ -70,10 +175,15 @@ Result<void> EngineClient::Connect() {
     connection_ = std::move(started);
     // What this caller declares; the engine keeps what it has while jobs need it.
     const std::string configure = StrCat("{\"op\":\"configure\",\"machine\":", options_.machine_json(), "}");
-    OC_TRY(frame, Exchange(configure, std::chrono::seconds(10)));
+    const auto deadline = steady_clock::now() + kConfigurePatience;
+    *trouble = EngineTrouble::kBroken;
+    OC_TRY_VOID(SendFrame(connection_, configure, deadline));
+    OC_TRY(frame, ReceiveFrame(connection_, deadline));
+    *trouble = EngineTrouble::kRefused;
     OC_TRY_VOID(OpenReply(std::move(frame)));
     return {};
   }
+  if (!connected && NobodyListens(connected.error())) *trouble = EngineTrouble::kNoEngine;
   if (!connected && options_.of_root && NobodyListens(connected.error())) {
     return Fail(ErrorCode::kUnavailable,
                 StrCat("the engine of this machine does not listen at '", socket, "'"),

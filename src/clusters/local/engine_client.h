@@ -12,6 +12,36 @@
 
 namespace overcap {
 
+// Why a request has no answer yet.
+enum class EngineTrouble {
+  kNoEngine,  // no process listens at the socket
+  kBroken,    // the connection broke before the answer came
+  kCrowded,   // the engine refuses further connections of this user for now
+  kSilent,    // the engine has the request and does not answer
+  kRefused,   // any other error: asking again does not change it
+};
+
+struct EngineRetry {
+  bool again = false;
+  std::chrono::milliseconds pause{0};  // before the next try
+  bool tell = false;                   // it has lasted long enough for a word to the user
+};
+
+// What to do about a request that has no answer, `lasted` after the trouble began, when it may be asked again
+// for `limit`.
+EngineRetry DecideRetry(EngineTrouble trouble, std::chrono::milliseconds lasted,
+                        std::chrono::milliseconds limit);
+
+constexpr std::chrono::seconds kEngineRetryTime{30};
+
+struct EngineRequest {
+  std::string text;
+  std::chrono::seconds due{0};  // the engine answers after this time at the latest; 0: at once
+};
+
+// Where the clients of this process report that they wait for the engine; until it is set they are silent.
+void SetEngineNotice(std::function<void(std::string_view line)> say);
+
 class EngineClient {
  public:
   struct Options {
@@ -20,24 +50,42 @@ class EngineClient {
     std::function<std::string()> machine_json;  // told to an engine that this client has started
     std::string socket = {};                    // "": daemon.sock in the root
     bool of_root = false;                       // only root's process may be at the other end
+    std::chrono::milliseconds retry_time = kEngineRetryTime;  // 0: one try
   };
   explicit EngineClient(Options options) : options_(std::move(options)) {}
 
   // Sends one request and gives the text of the reply's `ok`, or its error. An engine that does not listen is
-  // started; when the connection breaks the request is sent again, so it must be idempotent. Blocks for
-  // `patience` at most (and the engine's start).
-  Result<std::string> Call(std::string_view request, std::chrono::seconds patience);
+  // started. When the connection breaks or none can be made, the request is sent again for `retry_time`, so
+  // it must be idempotent; once that was in vain, later calls try once until one succeeds. An engine that
+  // keeps the connection open and is silent is waited for kSilence beyond `due`.
+  Result<std::string> Call(std::string_view text, std::chrono::seconds due = {});
+  // The same for a request that `make` makes for each try, and that concerns `subject` (a job's id), which is
+  // named when the user hears of the trouble; "": nothing.
+  Result<std::string> Call(const std::function<EngineRequest()>& make, const std::string& subject = {});
 
   // Whether the last Call() had to send its request more than once: an earlier one may have been done.
-  bool resent() const { return resent_; }
+  bool resent() const { return sent_ > 1; }
+  // Whether the last Call() has failed though the engine may have done what was asked.
+  bool maybe_done() const { return maybe_done_; }
 
  private:
-  Result<void> Connect();
-  Result<std::string> Exchange(std::string_view request, std::chrono::seconds patience);
+  struct Attempt {
+    EngineTrouble trouble = EngineTrouble::kRefused;
+    Result<std::string> answer;  // the text of `ok`, or an error; with a trouble when there is no answer
+    bool answered = false;
+  };
+  Attempt Try(const EngineRequest& request, const std::string& subject);
+  Attempt Exchange(const EngineRequest& request, const std::string& subject);
+  Result<void> AwaitAnswer(std::chrono::seconds due, const std::string& subject);
+  Result<void> Connect(EngineTrouble* trouble);
+  void Tell(const std::string& line, const std::string& subject);
 
   Options options_;
   Fd connection_;
-  bool resent_ = false;
+  int sent_ = 0;
+  bool maybe_done_ = false;
+  bool told_ = false;     // of the trouble of this call
+  bool gave_up_ = false;  // the last call had no answer
 };
 
 // What the frame of a reply says: the text of `ok`, or the error.

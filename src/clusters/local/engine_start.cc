@@ -26,7 +26,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kPoll{2};
 constexpr milliseconds kTryAgain{200};
-constexpr std::chrono::seconds kStartTimeout{10};
+constexpr std::chrono::seconds kStartTimeout{30};
 
 // The engine belongs to no job and to no terminal, whoever was the first to need it.
 std::vector<std::string> EngineEnvironment() {
@@ -108,16 +108,16 @@ Result<Fd> StartEngine(const std::string& binary, const std::string& root) {
     if (connected) return connected;
     int status = 0;
     if (engine != 0 && waitpid(engine, &status, WNOHANG) == engine) {
-      const int exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      const int exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
       if (exit_status != 0) return DidNotStart(log_path, from, "did not start", exit_status);
       // Another one holds the lock: its socket will come, unless that one is just dying; then it is our turn
-      // again.
+      // again. So it is when ours was killed.
       engine = 0;
       spawn_at = steady_clock::now() + kTryAgain;
     }
     std::this_thread::sleep_for(kPoll);
   }
-  return DidNotStart(log_path, from, "did not listen within 10 seconds", -1);
+  return DidNotStart(log_path, from, "did not listen within 30 seconds", -1);
 }
 
 }  // namespace overcap

@@ -19,7 +19,6 @@ namespace {
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr seconds kPatience{60};
 constexpr int64_t kWaitSlice = 300;  // seconds of one `wait` request
 
 JsonWriter Request(std::string_view op) {
@@ -42,17 +41,20 @@ LocalCluster::LocalCluster(Options options)
     : options_(std::move(options)),
       client_({options_.root, options_.binary, [this] { return MachineToJson(GetMachine(true)); },
                options_.socket, options_.system}),
-      policy_([this](std::string_view request) { return client_.Call(request, kPatience); }) {}
+      policy_([this](std::string_view request) { return client_.Call(request); }) {}
 
 Result<Machine> LocalCluster::AskForMachine() const {
-  OC_TRY(reply, client_.Call("{\"op\":\"status\"}", kPatience));
+  OC_TRY(reply, client_.Call("{\"op\":\"status\"}"));
   return MachineFromJson(JsonMember(reply, "machine"));
 }
 
 const Machine& LocalCluster::GetMachine(bool fresh) const {
-  if (!machine_ && options_.system) machine_ = AskForMachine().value_or(Machine());
+  if (!machine_ && options_.system) {
+    if (auto asked = AskForMachine()) machine_ = std::move(*asked);
+  }
   if (!options_.system && (!machine_ || fresh)) machine_ = options_.machine(fresh);
-  return *machine_;
+  static const Machine unknown;
+  return machine_ ? *machine_ : unknown;
 }
 
 Capabilities LocalCluster::GetCapabilities() const {
@@ -67,7 +69,7 @@ Capabilities LocalCluster::GetCapabilities() const {
 }
 
 Result<std::string> LocalCluster::Call(const JsonWriter& request) {
-  return client_.Call(StrCat(request.Text(), "}"), kPatience);
+  return client_.Call(StrCat(request.Text(), "}"));
 }
 
 Result<SubmitPlan> LocalCluster::Plan(const JobSpec& spec) {
@@ -84,8 +86,15 @@ Result<JobRecord> LocalCluster::Submit(const SubmitPlan& plan) {
   JsonWriter request = Request("submit");
   request.Key("spec").Raw(SpecToJson(plan.spec));
   request.Key("machine").Raw(MachineToJson(GetMachine()));
-  OC_TRY(reply, Call(request));
-  return RecordFromJson(reply);
+  const std::string text = StrCat(request.Text(), "}");
+  auto reply = client_.Call([&] { return EngineRequest{text}; }, plan.spec.id);
+  auto record = reply ? RecordFromJson(*reply) : Result<JobRecord>(Fail(std::move(reply).error()));
+  if (record || !(reply || client_.maybe_done())) return record;
+  Error error = std::move(record).error();
+  if (!reply) error.code = ErrorCode::kUnavailable;
+  error.message += StrCat("; the job may have been queued as ", plan.spec.id);
+  error.hint = StrCat("overcap query ", plan.spec.id);
+  return Fail(std::move(error));
 }
 
 Result<std::vector<JobRecord>> LocalCluster::Query(const std::vector<std::string>& ids) {
@@ -146,12 +155,15 @@ Result<bool> LocalCluster::Wait(const std::vector<std::string>& ids, WaitUntil u
   JsonWriter head = Request("wait", "ids", ids);
   head.Field("until", until == WaitUntil::kStarted ? "started" : "ended");
   const auto deadline = steady_clock::now() + seconds(timeout_seconds);
-  while (true) {
+  const auto rest = [&] {
     const auto left = std::chrono::ceil<seconds>(deadline - steady_clock::now()).count();
     const int64_t slice = std::clamp<int64_t>(left, 0, kWaitSlice);
     JsonWriter request = head;
     request.Field("timeout_s", slice);
-    OC_TRY(reply, client_.Call(StrCat(request.Text(), "}"), seconds(slice) + kPatience));
+    return EngineRequest{StrCat(request.Text(), "}"), seconds(slice)};
+  };
+  while (true) {
+    OC_TRY(reply, client_.Call(rest));
     if (JsonMember(reply, "done") == "true") return true;
     if (steady_clock::now() >= deadline) return false;
   }
