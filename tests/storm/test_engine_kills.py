@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kill -9 of the engine while clients submit: no job is missing, none runs twice, and no client sees an error."""
+import storm
+from overcap_rig import Rig, main
+from storm import EngineKill, SharedEngineKill, Storm
+from system_rig import SystemRig
+
+DEADLINE_SECONDS = 400
+
+
+class OwnEngine(Rig):
+    def test_kills_of_ones_own_engine_are_noticed_by_nobody(self):
+        self.ok("ls")
+        weather, kill = Storm(self), EngineKill(self)
+        weather.run([kill] * storm.KILLS)
+        weather.check()
+
+
+class SharedEngine(SystemRig):
+    def test_kills_of_the_shared_engine_are_noticed_by_nobody(self):
+        weather = Storm(self)
+        weather.run([SharedEngineKill(self, weather.rng)] * storm.KILLS)
+        weather.check()
+
+
+if __name__ == "__main__":
+    main()
