@@ -130,7 +130,7 @@ EngineClient::Attempt EngineClient::Exchange(const EngineRequest& request, const
   if (sent) {
     ++sent_;
     maybe_done_ = true;
-    sent = AwaitAnswer(request.due, subject);
+    AwaitAnswer(request.due, subject);
   }
   // An engine that refuses the connection answers without reading, and its answer can still be read.
   auto frame = ReceiveFrame(connection_, sent ? deadline : steady_clock::now());
@@ -151,18 +151,18 @@ EngineClient::Attempt EngineClient::Exchange(const EngineRequest& request, const
 }
 
 // Returns when there is something to read, or the user has heard of the silence.
-Result<void> EngineClient::AwaitAnswer(seconds due, const std::string& subject) {
+void EngineClient::AwaitAnswer(seconds due, const std::string& subject) {
   pollfd entry{connection_.Get(), POLLIN, 0};
   const auto until = steady_clock::now() + due + kTellSilence;
   while (true) {
     const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now()).count();
     const int ready = poll(&entry, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30)));
-    if (ready > 0) return {};
+    if (ready > 0) return;
     if (left > 0) continue;
     Tell(StrCat("the engine has not answered for ", kTellSilence.count(), " s; waiting up to ",
                 kSilence.count(), " s"),
          subject);
-    return {};
+    return;
   }
 }
 

@@ -55,12 +55,12 @@ class EngineClient {
   explicit EngineClient(Options options) : options_(std::move(options)) {}
 
   // Sends one request and gives the text of the reply's `ok`, or its error. An engine that does not listen is
-  // started. When the connection breaks or none can be made, the request is sent again for `retry_time`, so
-  // it must be idempotent; once that was in vain, later calls try once until one succeeds. An engine that
-  // keeps the connection open and is silent is waited for kSilence beyond `due`.
+  // started. When there is no connection or it breaks, the request is sent again for `retry_time`, so it must
+  // be idempotent. After a call that has given up, further calls try once until one is answered. For an
+  // engine that keeps the connection open and is silent the client waits a minute beyond `due`.
   Result<std::string> Call(std::string_view text, std::chrono::seconds due = {});
-  // The same for a request that `make` makes for each try, and that concerns `subject` (a job's id), which is
-  // named when the user hears of the trouble; "": nothing.
+  // The same for a request that `make` gives for each try. `subject`: the id of the job that it submits, for
+  // the notice to the user; "": it submits none.
   Result<std::string> Call(const std::function<EngineRequest()>& make, const std::string& subject = {});
 
   // Whether the last Call() had to send its request more than once: an earlier one may have been done.
@@ -76,7 +76,7 @@ class EngineClient {
   };
   Attempt Try(const EngineRequest& request, const std::string& subject);
   Attempt Exchange(const EngineRequest& request, const std::string& subject);
-  Result<void> AwaitAnswer(std::chrono::seconds due, const std::string& subject);
+  void AwaitAnswer(std::chrono::seconds due, const std::string& subject);
   Result<void> Connect(EngineTrouble* trouble);
   void Tell(const std::string& line, const std::string& subject);
 

@@ -207,6 +207,23 @@ TEST_F(SlurmClusterTest, LastIsTheOneThatWasSubmittedLast) {
   EXPECT_EQ(ids->front(), second.id);
 }
 
+TEST_F(SlurmClusterTest, SlurmsOwnNumberMayHaveZerosInFrontWhichNoEndOfAnIdHas) {
+  const std::string id = Submit(Spec());
+  EXPECT_EQ(*cluster_->Resolve({"0000000000100"}), std::vector<std::string>{id});
+  EXPECT_FALSE(cluster_->Resolve({"0000000000" + id.substr(id.size() - 1)}));
+}
+
+TEST_F(SlurmClusterTest, LastFollowsSlurmsNumbersAndNotTheClocksOfLoginNodes) {
+  std::vector<JobSpec> specs = {Spec(), Spec(), Spec()};
+  const int64_t seconds[] = {1'800'000'000, 1'800'003'600, 1'800'000'001};  // the second host's clock is fast
+  for (size_t i = 0; i < specs.size(); ++i) {
+    specs[i].id = MakeJobId("me", seconds[i], static_cast<uint32_t>(i));
+    specs[i].submitted_us = seconds[i] * 1'000'000;
+    Submit(specs[i]);
+  }
+  EXPECT_EQ(cluster_->Resolve({"last"})->front(), specs[2].id);
+}
+
 TEST_F(SlurmClusterTest, JobsOfAnotherClusterInTheSameFolderAreNotKnownHere) {
   JobSpec other = Spec();
   other.cluster = "elsewhere";
