@@ -10,6 +10,7 @@ import threading
 import time
 
 from overcap_rig import main, shell
+from rigs.terminal import SHELL, Terminal
 from system_rig import Connection, SystemRig
 
 DEADLINE_SECONDS = 400
@@ -142,7 +143,7 @@ class AnswersThatAreCutOff(SystemRig):
 
     def test_a_submit_whose_answer_is_cut_off_is_one_job(self):
         with Cutter(self.way, self.socket, 2) as cutter:
-            for words in (("-n", "1"), ("-n", "0", "--array", "0-2"), ("-n", "0", "--sweep", "lr=1,2"), ("-n", "1", "--nodes", "1:1")):
+            for words in (("-n", "1"), ("-n", "0", "--array", "0-2"), ("-n", "0", "--sweep", "lr=1,2")):
                 cutter.submits.clear()
                 job_id = self.submit(*words, *shell('echo x >> "$FACTS/ran-$OVERCAP_JOB_ID"'))
                 self.assertEqual(len(cutter.submits), 3)
@@ -150,13 +151,16 @@ class AnswersThatAreCutOff(SystemRig):
                 self.assertEqual(json.loads(cutter.submits[0])["spec"]["id"], job_id)
                 self.assertEqual(self.ended(job_id)["state"], "succeeded")
             cutter.submits.clear()
+            elastic = self.submit("--hold", "--nodes", "1:2", "--gpus-per-node", "1", "true")
+            self.assertEqual((len(cutter.submits), self.job(elastic)["max_nodes"]), (3, 2))
+            cutter.submits.clear()
             again = self.ok("resubmit", job_id).out.strip()
             self.assertEqual(len(cutter.submits), 3)
             self.ended(again)
         self.straight()
         self.assertEqual(len(self.jobs("ls", "--all")), 5)
         runs = {path.name: path.read_text().count("x") for path in self.facts.glob("ran-*")}
-        self.assertEqual(sorted(runs.values()), [1, 1, 1, 2, 3])
+        self.assertEqual(sorted(runs.values()), [1, 2, 2, 3])
 
     def test_a_client_that_gives_up_names_the_job_that_may_be_queued(self):
         for words in ((), ("--json",)):
@@ -172,6 +176,18 @@ class AnswersThatAreCutOff(SystemRig):
             self.straight()
             self.assertEqual(self.ended(job_id)["state"], "succeeded")
             self.env["OVERCAP_SYSTEM_SOCKET"] = str(self.way)
+
+    def test_a_terminal_hears_once_that_the_engine_does_not_answer(self):
+        self.straight()
+        self.stop_engine()
+        with Terminal(SHELL, self.env) as terminal:
+            terminal.expect("ready> ")
+            terminal.type(f"{self.binary} ls; echo status $?")
+            terminal.expect("the engine does not answer; trying again for 30 s")
+            time.sleep(2)  # that it is said once more
+            self.start_engine()
+            rest = terminal.expect(r"(?s)(.*)status 0\b")[1]
+            self.assertNotIn("the engine does not answer", rest)
 
     def test_an_id_that_is_known_already_is_refused_for_another_spec_and_after_its_job_was_removed(self):
         with Cutter(self.way, self.socket, 0) as cutter:
