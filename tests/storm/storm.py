@@ -8,12 +8,13 @@ A suite brings a rig with an engine (cli/overcap_rig.Rig, cli/system_rig.SystemR
     storm.check()                             # 0 missing, 0 twice, 0 clients that saw an error
 
 A disaster is an object with `strike()`, which does the harm and puts right what clients cannot (a client starts the engine of its
-own user, but not the shared one). What strikes agents or cuts the power gives a class of its own, and says by `may_lose()` that
-jobs may end as `lost`; these must have begun once at the most and are counted apart.
+own user, but not the shared one). One that kills more than the engine, such as AgentKill, says by `may_lose()` that jobs may end as
+`lost`; these must have begun once at the most and are counted apart. A power cut would be one more class.
 
 How large a storm is, is told by variables, so that the gate's small one and a full one are the same code:
 
     OVERCAP_STORM_KILLS=540      engine kills; 20 unless told
+    OVERCAP_STORM_AGENTS=431     agent kills among as many engine kills; 20 unless told
     OVERCAP_STORM_CLIENTS=3      clients that submit at the same time
     OVERCAP_STORM_SEED=N         of all random choices; printed at the end
 """
@@ -32,11 +33,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from overcap_rig import FINAL, alive, shell  # noqa: E402
 
 KILLS = int(os.environ.get("OVERCAP_STORM_KILLS", "20"))
+AGENTS = int(os.environ.get("OVERCAP_STORM_AGENTS", "20"))
 CLIENTS = int(os.environ.get("OVERCAP_STORM_CLIENTS", "3"))
 SEED = int(os.environ.get("OVERCAP_STORM_SEED", "1563257309"))
 
 # One line for each time that a task runs.
-EFFECT = 'echo "${OVERCAP_TASK_ID:-0}" >> "$FACTS/$OVERCAP_JOB_ID"'
+EFFECT = 'echo "${OVERCAP_TASK_ID:-0}" >> "$FACTS/$OVERCAP_JOB_ID"; sleep "$1"'
+LOST = 75  # the exit status of a client that waits for a job that is lost
 
 
 class EngineKill:
@@ -58,6 +61,31 @@ class EngineKill:
     def strike(self):
         self.killed = self.rig.until(self.pid, "an engine to kill")
         self.rig.kill(self.killed, signal.SIGKILL)
+
+
+class AgentKill:
+    """kill -9 of an agent, as soon as there is one. Its job is lost, or has just ended."""
+
+    def __init__(self, rig):
+        self.rig, self.killed = rig, set()
+
+    def may_lose(self):
+        return True
+
+    def agent(self):
+        for pid in self.rig.processes():
+            try:
+                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if pid not in self.killed and words[1:2] == [b"agent"] and b"--job" in words:
+                return pid
+        return None
+
+    def strike(self):
+        pid = self.rig.until(self.agent, "an agent to kill")
+        self.killed.add(pid)
+        self.rig.kill(pid, signal.SIGKILL)
 
 
 class SharedEngineKill:
@@ -84,13 +112,14 @@ class Client(threading.Thread):
     def __init__(self, rig, seed):
         super().__init__(daemon=True)
         self.rig, self.rng, self.end = rig, random.Random(seed), threading.Event()
+        self.may_lose = False
         self.acknowledged = {}  # id: how many side effects it has
         self.errors = []
 
     def run(self):
         while not self.end.is_set():
             words, effects = self.rng.choice(self.KINDS)
-            done = self.rig.start(*words, *shell(EFFECT))
+            done = self.rig.start(*words, *shell(EFFECT, self.rng.choice(("0", "0", "0.05", "0.3"))))
             try:
                 out, err = done.communicate(timeout=120)
             except Exception as error:
@@ -98,7 +127,7 @@ class Client(threading.Thread):
                 self.errors.append(f"{words}: {error}")
                 continue
             job_id = self.id_in(out.decode())
-            if done.returncode != 0 or not job_id:
+            if done.returncode not in ((0, LOST) if self.may_lose else (0,)) or not job_id:
                 self.errors.append(f"{words}: status {done.returncode}, {err.decode()!r}")
             if job_id:
                 self.acknowledged[job_id] = effects
@@ -116,14 +145,15 @@ class Storm:
         self.struck, self.may_lose = 0, False
 
     def run(self, disasters):
+        self.may_lose = any(disaster.may_lose() for disaster in disasters)
         for client in self.clients:
+            client.may_lose = self.may_lose
             client.start()
         try:
             for disaster in disasters:
                 time.sleep(self.rng.random() * 0.4)  # the random moment
                 disaster.strike()
                 self.struck += 1
-                self.may_lose = self.may_lose or disaster.may_lose()
         finally:
             for client in self.clients:
                 client.end.set()
@@ -144,7 +174,8 @@ class Storm:
         records = {job["id"]: job for job in self.rig.jobs("ls", "--all")}
         acknowledged = {job_id: count for client in self.clients for job_id, count in client.acknowledged.items()}
         errors = [error for client in self.clients for error in client.errors]
-        lost = {job_id for job_id, job in records.items() if self.may_lose and job["state"] == "lost"}
+        lost = {job_id for job_id, job in records.items()
+                if self.may_lose and (job["state"] == "lost" or (job["tasks"] or {}).get("lost"))}
         missing = [job_id for job_id, count in acknowledged.items()
                    if job_id not in lost and (job_id not in records or records[job_id]["state"] != "succeeded"
                                               or len(set(self.effects(job_id))) != count)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 of the engine while clients submit: no job is missing, none runs twice, and no client sees an error."""
+"""kill -9 of the engine and of agents while clients submit: no job is missing, none runs twice, and no client sees an error."""
 import storm
 from overcap_rig import Rig, main
-from storm import EngineKill, SharedEngineKill, Storm
+from storm import AgentKill, EngineKill, SharedEngineKill, Storm
 from system_rig import SystemRig
 
 DEADLINE_SECONDS = 400
@@ -13,6 +13,13 @@ class OwnEngine(Rig):
         self.ok("ls")
         weather, kill = Storm(self), EngineKill(self)
         weather.run([kill] * storm.KILLS)
+        weather.check()
+
+
+    def test_kills_of_agents_too_are_told_and_nothing_runs_twice(self):
+        self.ok("ls")
+        weather = Storm(self)
+        weather.run([EngineKill(self), AgentKill(self)] * storm.AGENTS)
         weather.check()
 
 
