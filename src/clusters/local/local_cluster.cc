@@ -88,7 +88,7 @@ Result<JobRecord> LocalCluster::Submit(const SubmitPlan& plan) {
   request.Key("machine").Raw(MachineToJson(GetMachine()));
   const std::string text = StrCat(request.Text(), "}");
   auto reply = client_.Call([&] { return EngineRequest{text}; }, plan.spec.id);
-  auto record = reply ? RecordFromJson(*reply) : Result<JobRecord>(Fail(std::move(reply).error()));
+  auto record = reply ? RecordFromJson(*reply) : Result<JobRecord>(Fail(reply.error()));
   if (record || !(reply || client_.maybe_done())) return record;
   Error error = std::move(record).error();
   if (!reply) error.code = ErrorCode::kUnavailable;
