@@ -164,7 +164,7 @@ _overcap() {
     case "$cur" in *,*) before="${cur%,*}," ;; esac
     choices='@STATES@'
   fi
-  if [ -n "$jobs" ]; then choices="$choices last $(overcap ls --quiet 2>/dev/null)"; fi
+  if [ -n "$jobs" ]; then choices="$choices last $(OVERCAP_RETRY=0 overcap ls --quiet 2>/dev/null)"; fi
   COMPREPLY=($(compgen -P "$before" -W "$choices" -- "${cur#"$before"}"))
   if [ -n "$programs" ]; then
     case "$cur" in */*) ;; *) COMPREPLY+=($(compgen -c -- "$cur")) ;; esac
@@ -185,7 +185,7 @@ _overcap() {
     compset -P '*,'
     choices='@STATES@'
   fi
-  if [ -n "$jobs" ]; then choices="$choices last $(overcap ls --quiet 2>/dev/null)"; fi
+  if [ -n "$jobs" ]; then choices="$choices last $(OVERCAP_RETRY=0 overcap ls --quiet 2>/dev/null)"; fi
   if [ -n "$choices" ]; then compadd -- ${=choices}; fi
   if [ -n "$programs" ]; then _command_names -e; fi
   if [ -n "$files" ]; then _files; fi

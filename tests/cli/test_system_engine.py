@@ -149,6 +149,8 @@ class Refusals(SystemRig):
         self.stop_engine()
         done = self.refused("submit", "true", status=5, says="administrator", deadline=90)
         self.assertTrue(25 < done.seconds < 50, f"it tries for half a minute, once: {done.seconds}")
+        done = self.refused("ls", status=5, says="administrator", env={"OVERCAP_RETRY": "0"})
+        self.assertLess(done.seconds, 10)
 
     def test_a_socket_of_somebody_else_is_not_believed(self):
         path = self.homes["bob"] / "fake.sock"

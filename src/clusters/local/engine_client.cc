@@ -10,6 +10,7 @@
 #include "clusters/local/engine_start.h"
 #include "net/frame.h"
 #include "net/unix_socket.h"
+#include "sys/variables.h"
 
 namespace overcap {
 namespace {
@@ -55,6 +56,16 @@ EngineRetry DecideRetry(EngineTrouble trouble, milliseconds lasted, milliseconds
   if (trouble == EngineTrouble::kSilent || trouble == EngineTrouble::kRefused || lasted >= limit) return {};
   const milliseconds pause = std::clamp(lasted / 8, kShortestPause, kLongestPause);
   return {.again = true, .pause = std::min(pause, limit - lasted), .tell = lasted >= kTellTrouble};
+}
+
+seconds EngineRetryTimeOf(std::string_view text) {
+  constexpr int64_t kMost = 3600;
+  const auto value = ParseInt(text);
+  return value && *value >= 0 && *value <= kMost ? seconds(*value) : kEngineRetryTime;
+}
+
+seconds EngineRetryTime() {
+  return EngineRetryTimeOf(Variables::OfThisProcess().Get("OVERCAP_RETRY"));
 }
 
 void SetEngineNotice(std::function<void(std::string_view line)> say) {

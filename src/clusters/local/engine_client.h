@@ -33,6 +33,11 @@ EngineRetry DecideRetry(EngineTrouble trouble, std::chrono::milliseconds lasted,
                         std::chrono::milliseconds limit);
 
 constexpr std::chrono::seconds kEngineRetryTime{30};
+// For how long to ask again, as OVERCAP_RETRY says in seconds (0 to 3600); any other text means
+// kEngineRetryTime.
+std::chrono::seconds EngineRetryTimeOf(std::string_view text);
+// The same for this process.
+std::chrono::seconds EngineRetryTime();
 
 struct EngineRequest {
   std::string text;
@@ -50,7 +55,7 @@ class EngineClient {
     std::function<std::string()> machine_json;  // told to an engine that this client has started
     std::string socket = {};                    // "": daemon.sock in the root
     bool of_root = false;                       // only root's process may be at the other end
-    std::chrono::milliseconds retry_time = kEngineRetryTime;  // 0: one try
+    std::chrono::milliseconds retry_time = EngineRetryTime();  // 0: one try
   };
   explicit EngineClient(Options options) : options_(std::move(options)) {}
 

@@ -48,6 +48,13 @@ TEST(EngineRetry, AQuickRestartIsNotMentioned) {
   EXPECT_TRUE(DecideRetry(EngineTrouble::kBroken, milliseconds(1000), kHalfAMinute).tell);
 }
 
+TEST(EngineRetry, TheUserMayNameAnotherTime) {
+  EXPECT_EQ(EngineRetryTimeOf("0"), std::chrono::seconds(0));
+  EXPECT_EQ(EngineRetryTimeOf("120"), std::chrono::seconds(120));
+  for (const std::string_view text : {"", "-1", "3601", "1 day", "99999999999999999999"})
+    EXPECT_EQ(EngineRetryTimeOf(text), kEngineRetryTime) << text;
+}
+
 // An engine of which the test says what it does with each connection.
 class EngineClientTest : public testing::Test {
  protected:
