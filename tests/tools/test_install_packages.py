@@ -2,6 +2,7 @@
 """tools/install_packages touches nothing when nothing is missing, and says what to type when it may not install."""
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -61,6 +62,35 @@ class InstallPackages(unittest.TestCase):
         self.program("dpkg-query", "exit 1")
         self.assertEqual(self.run_script("build", OVERCAP_NO_INSTALL="1").returncode, 0)
         self.assertFalse(self.calls.exists())
+
+    def policy_of(self, process):
+        """The policy that the script of this process would place, as a program."""
+        functions = "".join(part[0] for part in re.findall(r"(?m)^((policy_text|start_of)\(\) \{\n(.*\n)*?\}\n)",
+                                                           SCRIPT.read_text()))
+        text = subprocess.run(["bash", "-c", f'{functions}\npolicy_mark="# mark"\npolicy_text $1 "$(start_of $1)"',
+                               "bash", str(process.pid)], capture_output=True, text=True, check=True).stdout
+        self.program("policy-rc.d", text.removeprefix("#!/bin/sh\n"))
+        return self.folder / "policy-rc.d"
+
+    def test_services_are_forbidden_no_longer_than_the_script_lives(self):
+        process = subprocess.Popen(["sleep", "600"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        policy = self.policy_of(process)
+        self.assertIn("# mark", policy.read_text())
+        self.assertEqual(subprocess.run([policy, "postgresql", "start"]).returncode, 101)
+        process.kill()
+        process.wait()
+        self.assertEqual(subprocess.run([policy, "postgresql", "start"]).returncode, 0)
+
+    def test_another_process_with_the_number_of_a_killed_script_forbids_nothing(self):
+        process = subprocess.Popen(["sleep", "600"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        policy = self.policy_of(process)
+        start = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(") ", 1)[1].split()[19]
+        policy.write_text(policy.read_text().replace(f'"{start}"', '"1"'))
+        self.assertEqual(subprocess.run([policy, "postgresql", "start"]).returncode, 0)
 
 
 if __name__ == "__main__":
