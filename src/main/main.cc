@@ -14,6 +14,7 @@
 #include "control/stores/job_stores.h"
 #include "launch/local/node.h"
 #include "main/daemon_commands.h"
+#include "sys/out_of_memory.h"
 #include "sys/own_program.h"
 #include "sys/user.h"
 
@@ -30,10 +31,6 @@ int Finish(const Result<int>& status, cli::Output& out) {
   if (status) return *status;
   out.PrintError(status.error());
   return ExitStatus(status.error().code);
-}
-
-int RunAgentHere(const std::vector<std::string>& words, cli::Output& out) {
-  return Finish(RunAgentCommand(words, {OpenJobStoreHere, ExpandFolderHere}), out);
 }
 
 int RunCli(const std::vector<std::string>& words, cli::Output& out) {
@@ -68,10 +65,13 @@ int main(int argc, char** argv) {
     constexpr std::string_view kText = "overcap " OVERCAP_VERSION "\n";
     return write(STDOUT_FILENO, kText.data(), kText.size()) == static_cast<ssize_t>(kText.size()) ? 0 : 1;
   }
+  overcap::EndWithALineWithoutMemory();
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   overcap::cli::Output out(stdout, stderr, overcap::cli::DetectTerminal());
   if (const auto hidden = overcap::FindHiddenCommand(words)) return overcap::Finish(hidden(words), out);
-  if (!words.empty() && words[0] == "agent") return overcap::RunAgentHere(words, out);
+  const overcap::AgentSeams seams{overcap::OpenJobStoreHere, overcap::ExpandFolderHere};
+  if (!words.empty() && words[0] == "agent")
+    return overcap::Finish(overcap::RunAgentCommand(words, seams), out);
   if (words == std::vector<std::string>{"launch-node"}) return overcap::Finish(overcap::RunLaunchNode(), out);
   return overcap::RunCli(words, out);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "stores/object_size.h"
 
 namespace overcap {
 namespace {
@@ -48,7 +49,7 @@ class GatheringUpload : public StoreUpload {
 
 Result<std::unique_ptr<StoreUpload>> GatherUpload(Store* store, const std::string& key, int64_t size,
                                                   PutMode mode) {
-  if (size < 0) return Fail(ErrorCode::kUsage, StrCat(Quoted(key, 200), " cannot have ", size, " bytes"));
+  OC_TRY_VOID(CheckObjectSize(key, size));
   return std::make_unique<GatheringUpload>(store, key, size, mode);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "stores/object_size.h"
 #include "stores/segment_keys.h"
 
 namespace overcap {
@@ -27,7 +28,9 @@ Result<std::vector<StoredLogReader::Segment>> StoredLogReader::List(const std::s
   do {
     OC_TRY(page, store_.List(file_ + "/", next));
     for (const StoredObjectInfo& object : page.objects) {
-      if (const auto start = SegmentOffset(file_, object.key)) segments.push_back({*start, object.size});
+      OC_TRY_VOID(CheckObjectSize(object.key, object.size));
+      const auto start = SegmentOffset(file_, object.key);
+      if (start && *start <= kMostObjectBytes) segments.push_back({*start, object.size});
     }
     next = page.next;
   } while (!next.empty());

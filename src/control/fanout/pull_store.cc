@@ -11,6 +11,7 @@
 #include "control/fanout/tidy_folder.h"
 #include "control/transfer/transfer.h"
 #include "stores/all_stores.h"
+#include "stores/object_size.h"
 #include "sys/own_host_name.h"
 #include "sys/posix_files.h"
 
@@ -52,6 +53,7 @@ class StorePull {
     std::vector<StoredObjectInfo> objects;
     TransferProgress all;
     for (const fanout::ListedObject& object : listing_) {
+      OC_TRY_VOID(CheckObjectSize(object.key, object.size));
       objects.push_back({object.key, object.size, object.modified_us, object.version, object.md5});
       all.bytes_total += object.size;
     }

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/text.h"
+#include "stores/object_size.h"
 
 namespace overcap {
 namespace {
@@ -61,7 +62,7 @@ bool CopyCrew::Add(Job job) {
   if (options_.stop != nullptr && *options_.stop) report_->stopped = true;
   if (Ending()) return false;
   ++added_;
-  added_bytes_ += job.task.from.size;
+  added_bytes_ += std::min(job.task.from.size, kMostObjectBytes);  // what a server says may be nonsense
   jobs_.push_back(std::move(job));
   if (static_cast<int64_t>(threads_.size()) < busy_ + static_cast<int64_t>(jobs_.size())) AddThread();
   lock.unlock();
@@ -184,6 +185,8 @@ void CopyCrew::Do(const Job& job) {
 }
 
 void CopyCrew::DoCopy(const CopyTask& task) {
+  if (const auto possible = CheckObjectSize(task.from.key, task.from.size); !possible)
+    return EndedCopy(task, Fail(possible.error()));
   if (task.from.size > kWholeObject) return BeginParts(task);
   const Result<ProofKind> copied = CopyWhole(way_, task);
   bytes_moved_ += task.from.size;

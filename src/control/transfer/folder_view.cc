@@ -57,7 +57,7 @@ Result<FolderSums> SumUp(const Store& store) {
            FolderSum& in = sums.folders[FolderIn(line.name)];
            for (FolderSum* sum : {&in, &sums.all}) {
              ++sum->files;
-             sum->bytes += line.object.size;
+             if (__builtin_add_overflow(sum->bytes, line.object.size, &sum->bytes)) sum->bytes = INT64_MAX;
            }
          }));
   sums.left_out = left_out;

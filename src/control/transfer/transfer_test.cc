@@ -137,6 +137,34 @@ TEST_F(TransferTest, OneThatFailsDoesNotKeepTheOthers) {
   EXPECT_FALSE(report->gave_up);
 }
 
+// A listing that tells sizes that no object has.
+class BoastfulStore : public MemStore {
+ public:
+  using MemStore::MemStore;
+  Result<StorePage> List(const std::string& prefix, const std::string& next) const override {
+    OC_TRY(page, MemStore::List(prefix, next));
+    for (StoredObjectInfo& object : page.objects) {
+      if (object.key.starts_with("huge")) object.size = INT64_MAX;
+    }
+    return page;
+  }
+};
+
+TEST_F(TransferTest, ASizeThatNoObjectHasFailsThatObjectByItsNameAndNoOther) {
+  BoastfulStore from("", std::make_shared<MemStore::Content>(), KeyRule::kAny);
+  for (const char* key : {"a", "huge1", "huge2", "z"}) ASSERT_TRUE(from.Put(key, "x"));
+  const auto to = FileStore::Open(folder_ / "to", {.create = true, .keys = KeyRule::kAny});
+  ASSERT_TRUE(to);
+  const auto report = TransferAll(from, **to, {});
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->copied, 2);
+  EXPECT_EQ(report->failed, 2);
+  ASSERT_EQ(report->problems.size(), 2u);
+  EXPECT_EQ(report->problems[0].error.message.substr(0, 53),
+            "'huge1' is said to have 9223372036854775807 bytes; at");
+  EXPECT_EQ(Keys(**to), (std::vector<std::string>{"a", "z"}));
+}
+
 TEST_F(TransferTest, GivesUpWhereNothingWorks) {
   for (int i = 0; i < 5000; ++i) ASSERT_TRUE(from_->Put(StrCat("k/", 10'000 + i), "x"));
   faulty_to_.Add(StoreFault::Full());

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "net/http/digests.h"
 #include "stores/object_requests.h"
+#include "stores/object_size.h"
 
 namespace overcap {
 namespace {
@@ -38,6 +39,7 @@ AzureUpload::AzureUpload(const AzureContainer& container, const AzureUploadPlan&
 
 Result<std::unique_ptr<AzureUpload>> AzureUpload::Begin(const AzureContainer& container,
                                                         const AzureUploadPlan& plan) {
+  OC_TRY_VOID(CheckObjectSize(plan.blob, plan.size));
   std::unique_ptr<AzureUpload> upload(new AzureUpload(container, plan, MarkOf(plan)));
   if (!plan.identity.empty()) OC_TRY_VOID(upload->TakeBlocks());
   return upload;

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "stores/file/file_errors.h"
+#include "stores/object_size.h"
 
 namespace overcap {
 
@@ -30,8 +31,7 @@ void ReadPart(int fd, int64_t offset, int64_t size, std::string* out) {
 }
 
 Result<std::unique_ptr<FileUpload>> FileUpload::Start(Target target) {
-  if (target.size < 0)
-    return Fail(ErrorCode::kUsage, StrCat(Quoted(target.key, 200), " cannot have ", target.size, " bytes"));
+  OC_TRY_VOID(CheckObjectSize(target.key, target.size));
   std::unique_ptr<FileUpload> upload(new FileUpload(std::move(target)));
   const Target& to = upload->target_;
   struct stat there {};

@@ -8,14 +8,14 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "stores/object_size.h"
 #include "sys/fresh_open.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
 Result<std::unique_ptr<PartialUpload>> PartialUpload::Start(FileUploadTarget target,
                                                             const std::string& identity) {
-  if (target.size < 0)
-    return Fail(ErrorCode::kUsage, StrCat(Quoted(target.key, 200), " cannot have ", target.size, " bytes"));
+  OC_TRY_VOID(CheckObjectSize(target.key, target.size));
   std::unique_ptr<PartialUpload> upload(new PartialUpload(std::move(target)));
   upload->missing_ = PartCount(upload->target_.size, upload->target_.part_size);
   upload->written_.resize(static_cast<size_t>(upload->missing_));

@@ -5,12 +5,14 @@
 
 #include "base/text.h"
 #include "stores/object_requests.h"
+#include "stores/object_size.h"
 #include "stores/xml_tree.h"
 
 namespace overcap {
 namespace {
 
 constexpr int64_t kMost = 10'000;
+constexpr int64_t kMostPart = int64_t{5} << 30;
 constexpr int64_t kMiB = 1024 * 1024;
 constexpr std::string_view kNoteBegin = "overcap upload 1";
 
@@ -42,6 +44,7 @@ S3Upload::S3Upload(const S3Bucket& bucket, const S3UploadPlan& plan) : bucket_(b
 }
 
 Result<std::unique_ptr<S3Upload>> S3Upload::Begin(const S3Bucket& bucket, const S3UploadPlan& plan) {
+  OC_TRY_VOID(CheckObjectSize(plan.key, plan.size, kMost * kMostPart));
   std::unique_ptr<S3Upload> upload(new S3Upload(bucket, plan));
   if (plan.identity.empty() || !upload->TakeUp()) OC_TRY_VOID(upload->Create());
   return upload;

@@ -9,6 +9,7 @@ namespace overcap {
 namespace {
 
 constexpr size_t kInFlight = 32;
+constexpr int64_t kReadAtOnce = 32 << 20;
 
 SftpFailure OfLink(Error error) {
   return {SftpCode::kConnectionLost, error.message, std::move(error)};
@@ -106,7 +107,7 @@ SftpFailure SftpSession::Read(const std::string& handle, int64_t offset, int64_t
     int64_t at;  // from `offset`
     uint32_t size;
   };
-  out->resize(static_cast<size_t>(size));
+  out->resize(static_cast<size_t>(std::min(size, kReadAtOnce)));
   std::deque<Piece> flying;
   int64_t asked = 0, end = size;
   SftpFailure failure;
@@ -120,6 +121,9 @@ SftpFailure SftpSession::Read(const std::string& handle, int64_t offset, int64_t
   while (true) {
     while (failure.ok() && asked < end && flying.size() < kInFlight) {
       const auto bytes = static_cast<uint32_t>(std::min<int64_t>(end - asked, link_->read_size()));
+      // A large file's size is what the server says: memory grows with what comes.
+      if (asked + bytes > static_cast<int64_t>(out->size()))
+        out->resize(static_cast<size_t>(std::min(size, 2 * (asked + bytes))));
       ask(asked, bytes);
       asked += bytes;
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "stores/object_size.h"
 
 namespace overcap {
 namespace {
@@ -26,7 +27,7 @@ SftpUpload::SftpUpload(const SftpStore& store, std::string key, int64_t size, Pu
 
 Result<std::unique_ptr<SftpUpload>> SftpUpload::Start(const SftpStore& store, std::string key, int64_t size,
                                                       PutMode mode, const std::string& identity) {
-  if (size < 0) return Fail(ErrorCode::kUsage, StrCat(Quoted(key, 200), " cannot have ", size, " bytes"));
+  OC_TRY_VOID(CheckObjectSize(key, size));
   std::unique_ptr<SftpUpload> upload(new SftpUpload(store, std::move(key), size, mode));
   OC_TRY(session, store.Session());
   upload->session_ = session;

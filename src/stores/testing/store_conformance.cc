@@ -413,6 +413,21 @@ TEST_P(StoreConformance, UploadsOfOddKeysAreRefused) {
   EXPECT_EQ(store_->StartUpload("a", -1, PutMode::kReplace).error().code, ErrorCode::kUsage);
 }
 
+// A size that a server has announced is no size that memory is taken for.
+TEST_P(StoreConformance, UploadsOfImpossibleSizesAreRefusedByName) {
+  for (const int64_t size : {INT64_MAX, INT64_MAX / 2, int64_t{1} << 50}) {
+    for (const bool resumed : {false, true}) {
+      const auto upload = resumed ? store_->ResumeUpload("large", size, PutMode::kReplace, "one", 0)
+                                  : store_->StartUpload("large", size, PutMode::kReplace);
+      ASSERT_FALSE(upload);
+      EXPECT_EQ(upload.error().code, ErrorCode::kUsage);
+      EXPECT_TRUE(
+          upload.error().message.starts_with(StrCat("'large' is said to have ", size, " bytes; at most ")))
+          << upload.error().message;
+    }
+  }
+}
+
 // Where a store tells versions, a range of an object that has been replaced is not mixed with the old one.
 TEST_P(StoreConformance, RangesAreOfTheObjectThatWasLookedAt) {
   Put("a", "0123456789");
