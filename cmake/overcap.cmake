@@ -106,6 +106,28 @@ function(overcap_harden target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-fPIE -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
 endfunction()
 
+# overcap_build_facts(TARGET): gives it BuildFact() (cli/version_text.h): which packages of the distribution the libraries inside came from.
+function(overcap_build_facts target)
+  find_program(DPKG_QUERY dpkg-query)
+  string(REGEX MATCH "^[0-9]+" compiler "${CMAKE_CXX_COMPILER_VERSION}")
+  set(lines "  if (name == \"yaml-cpp version\") return \"${yaml-cpp_VERSION}\";\n")
+  foreach(pair "OpenSSL:libssl-dev" "yaml-cpp:libyaml-cpp-dev" "zstd:libzstd-dev" "lz4:liblz4-dev" "zlib:zlib1g-dev" "nlohmann json:nlohmann-json3-dev"
+      "tl expected:libexpected-dev" "libstdc++:libstdc++-${compiler}-dev")
+    string(REGEX MATCH "^(.*):(.*)$" whole "${pair}")
+    set(name "${CMAKE_MATCH_1}")
+    set(package "${CMAKE_MATCH_2}")
+    if(DPKG_QUERY)
+      execute_process(COMMAND ${DPKG_QUERY} -W "-f=\${Version}" ${package} OUTPUT_VARIABLE version ERROR_QUIET RESULT_VARIABLE status)
+      if(status EQUAL 0 AND version)
+        string(APPEND lines "  if (name == \"${name}\") return \"${package} ${version}\";\n")
+      endif()
+    endif()
+  endforeach()
+  set(file ${PROJECT_BINARY_DIR}/generated/build_facts.cc)
+  file(CONFIGURE OUTPUT ${file} @ONLY CONTENT "#include \"cli/version_text.h\"\n\nstd::string_view overcap::cli::BuildFact(std::string_view name) {\n${lines}  return \"\";\n}\n")
+  target_sources(${target} PRIVATE ${file})
+endfunction()
+
 # overcap_library(NAME [DEPS ...]): src/NAME/**.cc without tests -> library `overcap_NAME`;
 # src/NAME/**_test.cc -> program `NAME_test`. NAME may be a path such as clusters/local.
 function(overcap_library name)

@@ -13,7 +13,7 @@ namespace {
 constexpr Flag kGlobalFlags[] = {
     {"--json", "", "", "print facts as JSON"},
     {"--help", "-h", "", "show help, beginning with examples"},
-    {"--version", "", "", "print the version"},
+    {"--version", "", "", "print the version; with --full also what is inside"},
     {"--cluster", "-c", "NAME", "the cluster to use"},
     {"--config", "", "FILE", "use this file in the place of the nearest overcap.yaml"},
     {"--no-color", "", "", "no colours"},

@@ -5,6 +5,7 @@
 #include "cli/args.h"
 #include "cli/help.h"
 #include "cli/render_help.h"
+#include "cli/version_text.h"
 #include "control/open_cluster.h"
 #include "sys/process.h"
 #include "sys/standard_streams.h"
@@ -49,7 +50,11 @@ int RunCommandLine(std::span<const std::string> words, std::span<const Command* 
   out.SetModes(globals.json, globals.quiet, globals.no_color);
   if (out.terminal().err_is_terminal)
     SayWhenClustersAreAway([&out](std::string_view text) { out.Note(text); });
-  auto status = line ? RunParsed(*line, commands, world) : Result<int>(Fail(line.error()));
+  const auto version = FullVersionFor(words);
+  if (version) out.Write(*version);
+  auto status = version ? Result<int>(0)
+                : line  ? RunParsed(*line, commands, world)
+                        : Result<int>(Fail(line.error()));
   if (!status) {
     out.AddFact(&status.error());
     out.PrintError(status.error());

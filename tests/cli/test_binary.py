@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One binary, glibc only: it can be copied to any node and just runs."""
+import json
 import os
 import pathlib
 import re
+import resource
 import subprocess
+import tempfile
 import unittest
 
 BINARY = pathlib.Path(os.environ["OVERCAP_BINARY"])
@@ -30,6 +33,41 @@ class Binary(unittest.TestCase):
         self.assertEqual(result.stderr, "")
         self.assertIn((SOURCE / "VERSION").read_text().strip(), result.stdout)
 
+    def test_names_the_libraries_inside_with_their_versions(self):
+        result = run(str(BINARY), "--version", "--full")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertTrue(result.stdout.startswith(f"overcap {(SOURCE / 'VERSION').read_text().strip()}\n"))
+        for name in ("OpenSSL", "yaml-cpp", "zstd", "lz4", "zlib", "nlohmann json", "libstdc\\+\\+"):
+            self.assertRegex(result.stdout, rf"(?m)^  {name} \d+(\.\d+)*( \(\S+ \S+\))?$")
+        inside = run("openssl", "version").stdout.split()[1:2]  # the same package of the distribution
+        if inside and (pathlib.Path("/etc/debian_version")).exists():
+            self.assertIn(f"OpenSSL {inside[0].split('.')[0]}.", result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^hardening: .*stack protector.*full RELRO")
+
+    def test_names_them_for_programs_too(self):
+        for words in (("--version", "--full", "--json"), ("--json", "--full", "--version")):
+            told = json.loads(run(str(BINARY), *words).stdout)
+            self.assertEqual(told["version"], (SOURCE / "VERSION").read_text().strip())
+            versions = {library["name"]: library["version"] for library in told["libraries"]}
+            self.assertRegex(versions["OpenSSL"], r"^\d+\.\d+\.\d+$")
+            self.assertRegex(versions["zlib"], r"^\d+\.\d+")
+            self.assertIn("full RELRO", told["hardening"])
+
+    def test_ends_with_one_line_where_there_is_not_enough_memory(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # A log that has to be in memory as a whole, and room for less.
+            attempt = pathlib.Path(folder) / "attempt-1"
+            attempt.mkdir()
+            (attempt.parent / "launch.json").write_text(
+                '{"id":"x","command":["true"],"launcher":"local","scheduler":"","job_id":"","world_size":1,"started_us":1}')
+            (attempt / "rank-0.log").write_bytes(b"x" * 300_000_000)
+
+            def limit():
+                resource.setrlimit(resource.RLIMIT_AS, (200_000_000, 200_000_000))
+            result = subprocess.run([str(BINARY), "launches", "--rank", "0", folder], capture_output=True, timeout=60,
+                                    preexec_fn=limit, env={"HOME": folder})
+        self.assertEqual((result.returncode, result.stderr), (70, b"overcap: there is not enough memory\n"))
+
     def test_is_of_a_sensible_size(self):
         self.assertGreater(BINARY.stat().st_size, 200_000)
         self.assertLess(BINARY.stat().st_size, 40_000_000)
@@ -41,7 +79,7 @@ class Binary(unittest.TestCase):
         self.assertRegex(dynamic, r"FLAGS_1.*\bNOW\b.*\bPIE\b")
         segments = run("readelf", "-lW", str(BINARY)).stdout
         self.assertRegex(segments, r"GNU_RELRO")
-        self.assertRegex(segments, r"GNU_STACK.*\bRW \b")
+        self.assertRegex(segments, r"GNU_STACK.*\bRW\s")
 
     def test_notices_an_overwritten_stack_and_buffer(self):
         imported = run("readelf", "--dyn-syms", "-W", str(BINARY)).stdout
