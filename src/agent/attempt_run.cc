@@ -140,7 +140,7 @@ Result<std::string> AttemptRun::Environment(const JobSpec& spec, const SnapshotS
 
 Result<Ending> AttemptRun::RunHere(const JobSpec& spec, const RankVariables& variables,
                                    const std::string& folder) {
-  RankGroup ranks(spec, options_, variables, folder, &supervisor_, cluster_.watch);
+  RankGroup ranks(spec, options_, variables, folder, clock_, &supervisor_, cluster_.watch);
   NotePinning(ranks.Guard());
   return RunRanks(spec, &ranks);
 }

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "agent/ending.h"
+#include "agent/log_keeper.h"
 #include "agent/rank_environment.h"
 #include "base/text.h"
 #include "sys/free_port.h"
@@ -19,9 +20,11 @@ constexpr int kUsualUmask = 022;
 }  // namespace
 
 RankGroup::RankGroup(const JobSpec& spec, const AgentOptions& options, const RankVariables& variables,
-                     const std::string& folder, Supervisor* supervisor, ClusterWatch* watch)
+                     const std::string& folder, const Clock& clock, Supervisor* supervisor,
+                     ClusterWatch* watch)
     : spec_(spec),
       options_(options),
+      clock_(clock),
       supervisor_(*supervisor),
       watch_(watch),
       guard_(spec, options),
@@ -65,8 +68,10 @@ Ending RankGroup::Run(const std::vector<std::string>& logs, GroupObserver* obser
   const Result<std::vector<Fd>> files = OpenLogs(logs);
   if (!files) return CannotRun(files.error().message);
   const PromptFiles prompt(logs);
+  LogKeeper keeper(*files, spec_.logs_max, clock_, observer, watch_);
   guard_.Begin();
-  const GroupEnd end = supervisor_.Run(&members_, limits_, observer, watch_);
+  const GroupEnd end = supervisor_.Run(&members_, limits_, observer, &keeper);
+  keeper.Finish();
   return EndingOf(end, spec_.resources, end.cause == StopCause::kMemberFailed && guard_.KernelKilled());
 }
 

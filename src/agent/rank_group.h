@@ -22,7 +22,7 @@ class RankGroup : public Ranks {
   // `folder` is where the ranks start; `watch`, or null, is asked while they run. `spec` and `options`
   // must outlive it.
   RankGroup(const JobSpec& spec, const AgentOptions& options, const RankVariables& variables,
-            const std::string& folder, Supervisor* supervisor, ClusterWatch* watch);
+            const std::string& folder, const Clock& clock, Supervisor* supervisor, ClusterWatch* watch);
 
   size_t Size() const override { return members_.size(); }
   int MasterPort() const override { return master_port_; }
@@ -37,6 +37,7 @@ class RankGroup : public Ranks {
 
   const JobSpec& spec_;
   const AgentOptions& options_;
+  const Clock& clock_;
   Supervisor& supervisor_;
   ClusterWatch* watch_;
   RankGuard guard_;

@@ -16,6 +16,7 @@
 #include "agent/slot_claim.h"
 #include "base/text.h"
 #include "sys/fd.h"
+#include "sys/log_bound.h"
 #include "sys/own_program.h"
 #include "sys/posix_files.h"
 #include "sys/user.h"
@@ -116,6 +117,7 @@ void OpenLog(const std::string& area) {
   const Fd log(open(StrCat(area, "/agent.log").c_str(), kFlags, 0600));
   struct stat info {};
   const bool plain = log && fstat(log.Get(), &info) == 0 && S_ISREG(info.st_mode);
+  if (plain) LogBound({{log.Get(), "agents"}}, kLogsMaxByFileSystem, 0).Look(0);
   const Fd null(open("/dev/null", O_WRONLY | O_CLOEXEC));
   (void)dup2(plain ? log.Get() : null.Get(), STDERR_FILENO);
 }

@@ -86,6 +86,11 @@ struct Config {
     int64_t grace_seconds = 10;
   } jobs;
 
+  // logs.max: bytes of each log that are kept; 0: all, -1: as its file system allows (sys/log_bound.h)
+  struct Logs {
+    int64_t max_bytes = -1;
+  } logs;
+
   // retention: what `gc` removes of ended jobs; 0: no limit
   struct Retention {
     int64_t age_seconds = int64_t{30} * 86400;

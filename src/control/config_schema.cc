@@ -72,6 +72,7 @@ constexpr ConfigKey kKeys[] = {
     {"code.max_bytes_warn", ConfigType::kBytes, 1, kMost, "warn when the captured code is larger; in the home folder it is refused then", OC_FIELD(code.max_bytes_warn)},
     {"code.max_files_warn", ConfigType::kCount, 1, kMost, "warn when the captured code has more files; in the home folder it is refused then", OC_FIELD(code.max_files_warn)},
     {"jobs.grace", ConfigType::kDuration, 1, 86400, "time between TERM and KILL when a job is stopped", OC_FIELD(jobs.grace_seconds)},
+    {"logs.max", ConfigType::kBytes, 0, kMost, "bytes of each log of a rank that are kept: the first and the newest; none: all", OC_FIELD(logs.max_bytes), -1, "the smaller of 10G and a tenth of its file system"},
     {"retention.age", ConfigType::kDuration, 0, kHundredYears, "gc removes jobs that ended longer ago; none: keeps them", OC_FIELD(retention.age_seconds)},
     {"retention.size", ConfigType::kBytes, 0, kMost, "gc removes the oldest ended jobs beyond this size; none: no limit", OC_FIELD(retention.size_bytes)},
     {"workspaces.at", ConfigType::kFolder, 0, 0, "the folder in which workspaces are made, each in one of its own name", OC_FIELD(workspaces.at)},

@@ -25,6 +25,7 @@ clusters:
 defaults: {gpus: 2, cpus: 4, mem: 1.5G, time: 1h30m, requeue: yes, max_restarts: 3, ranks_per_node: 8}
 code: {max_bytes_warn: 2G, max_files_warn: 5000}
 jobs: {grace: 30s}
+logs: {max: 4M}
 retention:
   age: 7d
   size: none
@@ -92,6 +93,7 @@ TEST(Config, EveryKeyReachesItsField) {
   EXPECT_EQ(config.code.max_bytes_warn, int64_t{2} << 30);
   EXPECT_EQ(config.code.max_files_warn, 5000);
   EXPECT_EQ(config.jobs.grace_seconds, 30);
+  EXPECT_EQ(config.logs.max_bytes, 4 << 20);
   EXPECT_EQ(config.retention.age_seconds, 7 * 86400);
   EXPECT_EQ(config.retention.size_bytes, 0);
 }
@@ -223,8 +225,8 @@ TEST(Config, WhatIsWrongIsSaidWithFileAndLine) {
       {"clusters:\n  local:\n    gpu: 1\n",
        "overcap.yaml:3: unknown key 'gpu' in 'clusters.local' | did you mean 'gpus'?"},
       {"xyzzy: 1\n",
-       "overcap.yaml:1: unknown key 'xyzzy' | one of: cluster, clusters, code, defaults, jobs, mounts, "
-       "retention, stores, workspaces"},
+       "overcap.yaml:1: unknown key 'xyzzy' | one of: cluster, clusters, code, defaults, jobs, logs, "
+       "mounts, retention, stores, workspaces"},
       {"defaults:\n  gpus: many\n", "overcap.yaml:2: 'defaults.gpus' must be a whole number, not 'many'"},
       {"defaults:\n  gpus: -1\n", "overcap.yaml:2: 'defaults.gpus' must be at least 0, not -1"},
       {"defaults:\n  gpus: 1e3\n", "overcap.yaml:2: 'defaults.gpus' must be a whole number, not '1e3'"},
@@ -375,9 +377,12 @@ TEST(Config, WhatARuleDecidesIsShownAsTheRule) {
   EXPECT_EQ(shown["defaults.ranks_per_node"], "one per GPU");
   EXPECT_EQ(shown["clusters.local.cpus"], "detected");
   EXPECT_EQ(shown["clusters.local.mem"], "detected");
+  EXPECT_EQ(shown["logs.max"], "the smaller of 10G and a tenth of its file system");
   Config config;
   ASSERT_TRUE(ApplyConfigText("defaults: {gpus: 0}\n", "overcap.yaml", &config));
   EXPECT_EQ(config.settings["defaults.gpus"].value, "0");
+  ASSERT_TRUE(ApplyConfigText("logs: {max: none}\n", "overcap.yaml", &config));
+  EXPECT_EQ(config.settings["logs.max"].value, "none");
 }
 
 TEST(Config, AFileWithAnErrorChangesNothing) {

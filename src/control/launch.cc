@@ -129,6 +129,7 @@ class LaunchRun {
     const int number = static_cast<int>(records_.size()) + 1;
     OC_TRY(attempt, MakeAttempt(number));
     OC_TRY(logs, RankLogs::Make(attempt.log_folder, attempt.plan.world_size, options_.tee));
+    logs.Bound(LogsMax(world_.config, world_.variables));
     AttemptRecord record;
     record.attempt = number;
     record.started_us = world_.clock.WallUs();
@@ -206,6 +207,11 @@ class LaunchRun {
 };
 
 }  // namespace
+
+int64_t LogsMax(const Config& config, const Variables& variables) {
+  const auto of_job = ParseInt(variables.Get("OVERCAP_LOGS_MAX"));
+  return of_job && *of_job >= 0 ? *of_job : config.logs.max_bytes;
+}
 
 Result<int> RunLaunch(const LaunchOptions& options, PreparedLaunch prepared, const LaunchWorld& world,
                       LaunchVoice* voice) {

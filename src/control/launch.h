@@ -83,6 +83,9 @@ class LaunchVoice {
 // (allocation.started_by), there is no plan: it only has to become the command.
 Result<PreparedLaunch> PrepareLaunch(const LaunchOptions& options, const LaunchWorld& world);
 
+// `logs.max` for its logs: what the job says that it is a part of, else the configuration.
+int64_t LogsMax(const Config& config, const Variables& variables);
+
 // The exit status that `overcap launch` ends with. An error means that nothing was started.
 Result<int> RunLaunch(const LaunchOptions& options, PreparedLaunch prepared, const LaunchWorld& world,
                       LaunchVoice* voice);

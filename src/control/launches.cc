@@ -2,6 +2,9 @@
 #include "control/launches.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
@@ -11,10 +14,14 @@
 #include "control/gc.h"
 #include "launch/logs/timed_lines.h"
 #include "model/json_fields.h"
+#include "sys/fresh_open.h"
+#include "sys/log_bound.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
 namespace {
+
+constexpr size_t kReadBytes = 1 << 20;
 
 Result<LaunchRecord> ReadFacts(const std::string& folder) {
   OC_TRY(text, PosixFiles().Read(folder + "/launch.json"));
@@ -135,15 +142,46 @@ Result<LaunchRecord> FindLaunch(const std::string& root, const std::string& ref)
   return Fail(ErrorCode::kConflict, StrCat("'", ref, "' is the end of several launches"), Join(ids, ", "));
 }
 
+namespace {
+
+// A stretch of a log without holes, at its place in the file. One that begins with a marker tells what the
+// log has lost before it.
+struct Stretch {
+  int64_t begin = 0;
+  std::string text;
+};
+
+Result<std::deque<Stretch>> ReadStretches(const std::string& path) {
+  const Fd file = OpenFresh(AT_FDCWD, path, O_RDONLY);
+  if (!file) return Fail(ErrnoError(errno, StrCat("cannot open log '", path, "'")));
+  std::deque<Stretch> stretches(1);
+  for (int64_t at = 0;;) {
+    LogPart part;
+    const int error = ReadLogPart(file.Get(), at, kReadBytes, &part);
+    if (error != 0) return Fail(ErrnoError(error, StrCat("cannot read log '", path, "'")));
+    if (part.next == at) return stretches;
+    if (part.dropped > 0) {
+      std::string& before = stretches.back().text;
+      if (!before.empty() && before.back() != '\n') before += '\n';
+      const std::string marker = part.Marker(at);
+      stretches.push_back({at + part.dropped - static_cast<int64_t>(marker.size()), marker});
+    }
+    stretches.back().text += part.bytes;
+    at = part.next;
+  }
+}
+
+}  // namespace
+
 Result<std::string> LaunchLogText(const LaunchRecord& launch, const LaunchLogRequest& request) {
   const int attempt = request.attempt > 0 ? request.attempt : LastAttempt(launch.folder);
   const std::string folder = StrCat(launch.folder, "/attempt-", attempt);
   const std::vector<int> ranks = request.ranks.empty() ? AllRanks(folder) : request.ranks;
-  std::vector<std::string> logs;
+  std::vector<std::deque<Stretch>> logs;
   std::vector<std::vector<TimedLine>> lines;
   logs.reserve(ranks.size());
   for (const int rank : ranks) {
-    auto log = PosixFiles().Read(StrCat(folder, "/rank-", rank, ".log"));
+    auto log = ReadStretches(StrCat(folder, "/rank-", rank, ".log"));
     if (!log) {
       return Fail(ErrorCode::kNotFound,
                   StrCat("launch ", launch.id, " has no log of rank ", rank, " in attempt ", attempt),
@@ -151,10 +189,17 @@ Result<std::string> LaunchLogText(const LaunchRecord& launch, const LaunchLogReq
     }
     logs.push_back(std::move(*log));
     const auto times = PosixFiles().Read(StrCat(folder, "/rank-", rank, ".times"));
-    lines.push_back(LinesOf(rank, logs.back(), times ? *times : ""));
+    lines.emplace_back();
+    for (const Stretch& stretch : logs.back()) {
+      const auto some = LinesOf(rank, stretch.text, times ? *times : "", stretch.begin);
+      lines.back().insert(lines.back().end(), some.begin(), some.end());
+    }
   }
-  if (ranks.size() == 1 && !request.times) return logs[0];
   std::string text;
+  if (ranks.size() == 1 && !request.times) {
+    for (const Stretch& stretch : logs[0]) text += stretch.text;
+    return text;
+  }
   for (const TimedLine& line : InOrderOfTime(std::move(lines))) {
     text += LineText(line, request.times, ranks.size() > 1);
   }

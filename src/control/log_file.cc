@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <vector>
 
 #include "base/text.h"
 #include "sys/fresh_open.h"
+#include "sys/log_bound.h"
 
 namespace overcap {
 namespace {
@@ -54,9 +56,16 @@ Result<void> LogReader::SeekToTail(int64_t lines, int64_t max_bytes) {
   if (!there || fstat(fd_.Get(), &info) != 0) return {};
   const int64_t size = info.st_size;
   const int64_t first = std::max<int64_t>(0, size - max_bytes);
+  std::vector<FileStretch> holes = HolesOf(fd_.Get());
   int64_t begin = size;
   while (lines > 0 && begin > first) {
-    const int64_t from = std::max(first, begin - kBlock);
+    while (!holes.empty() && holes.back().begin >= begin) holes.pop_back();
+    const FileStretch hole = holes.empty() ? FileStretch{} : holes.back();
+    if (hole.end >= begin) {
+      begin = hole.begin;
+      continue;
+    }
+    const int64_t from = std::max({first, begin - kBlock, hole.end});
     std::string block;
     if (const int error = ReadAt(fd_, from, static_cast<size_t>(begin - from), &block); error != 0)
       return CannotRead(error, path_);
@@ -72,22 +81,35 @@ Result<void> LogReader::SeekToTail(int64_t lines, int64_t max_bytes) {
   return {};
 }
 
+// In the place of what a log has lost stands a line that says how much that was.
+int LogReader::ReadHere(size_t limit, std::string* bytes) {
+  LogPart part;
+  const int64_t from = offset_;
+  const int error = ReadLogPart(fd_.Get(), from, limit, &part);
+  if (error != 0) return error;
+  offset_ = part.next;
+  *bytes = part.Marker(from);
+  if (!bytes->empty() && !at_line_begin_) bytes->insert(0, 1, '\n');
+  *bytes += part.bytes;
+  if (!bytes->empty()) at_line_begin_ = bytes->back() == '\n';
+  return 0;
+}
+
 Result<std::string> LogReader::Read(size_t limit) {
   OC_TRY(there, Open());
   if (!there && segments_) return segments_->Read(limit);
   if (!there) return std::string();
   std::string bytes;
-  int error = ReadAt(fd_, offset_, limit, &bytes);
+  int error = ReadHere(limit, &bytes);
   // The last words of a job would be lost otherwise.
   if (cached_ && !segments_ && (error == ESTALE || bytes.empty())) {
     fd_.Reset();
     if (error == ESTALE) AskAnew(AT_FDCWD, path_);
     OC_TRY(still, Open());
     if (!still) return std::string();
-    error = ReadAt(fd_, offset_, limit, &bytes);
+    error = ReadHere(limit, &bytes);
   }
   if (error != 0) return CannotRead(error, path_);
-  offset_ += static_cast<int64_t>(bytes.size());
   return bytes;
 }
 

@@ -26,7 +26,8 @@ class LogReader {
   // Goes to the last `lines` lines, or `max_bytes` bytes if those are fewer; reads only the end of the file.
   // A last line without a newline counts.
   Result<void> SeekToTail(int64_t lines, int64_t max_bytes);
-  // The bytes from here on, at most `limit`; "" at the present end.
+  // The bytes from here on, about `limit` at most; "" at the present end. A part that the log has lost
+  // (logs.max) is passed over; a line says so in its place.
   Result<std::string> Read(size_t limit);
 
   const std::string& path() const { return path_; }
@@ -35,11 +36,13 @@ class LogReader {
   bool remote() const { return cached_ || (segments_.has_value() && !fd_); }
 
  private:
-  Result<bool> Open();  // whether there is a file here
+  Result<bool> Open();                             // whether there is a file here
+  int ReadHere(size_t limit, std::string* bytes);  // 0 or an errno
 
   std::string path_;
   Fd fd_;
   int64_t offset_ = 0;
+  bool at_line_begin_ = true;
   std::shared_ptr<const Store> store_;
   std::optional<StoredLogReader> segments_;  // of a log that is in a store
   bool looked_ = false;                      // whether it is here

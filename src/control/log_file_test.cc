@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/log_file.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -72,6 +74,61 @@ TEST_F(LogFileTest, AReaderGoesOnWhereItStopped) {
 TEST_F(LogFileTest, NulBytesAreKept) {
   Append(std::string("a\0b\n", 4));
   EXPECT_EQ(Tail(1), std::string("a\0b\n", 4));
+}
+
+// Numbered lines of ten bytes, of which the middle was released.
+class LogWithAHole : public LogFileTest {
+ protected:
+  static constexpr int64_t kBegin = 1 << 20, kEnd = 3 << 20;
+  void SetUp() override {
+    LogFileTest::SetUp();
+    std::string text;
+    for (int i = 0; i < 400'000; ++i) {
+      const std::string number = std::to_string(i);
+      text += std::string(9 - number.size(), '0') + number + "\n";
+    }
+    Append(text);
+    const Fd file(open(path_.c_str(), O_RDWR | O_CLOEXEC));
+    if (fallocate(file.Get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kBegin, kEnd - kBegin) != 0)
+      GTEST_SKIP() << "this file system cannot release a part of a file";
+  }
+  static std::string All(LogReader* reader) {
+    std::string text;
+    for (std::string some = *reader->Read(65'536); !some.empty(); some = *reader->Read(65'536)) text += some;
+    return text;
+  }
+};
+
+TEST_F(LogWithAHole, IsReadWithALineInThePlaceOfTheHole) {
+  LogReader reader(path_);
+  const std::string text = All(&reader);
+  EXPECT_EQ(text.find('\0'), std::string::npos);
+  EXPECT_NE(text.find("\n000104856\n000104\n[overcap: 2.0 MiB of this log were dropped here (logs.max)]\n"
+                      "000314573\n"),
+            std::string::npos);
+  EXPECT_TRUE(text.ends_with("\n000399999\n"));
+}
+
+TEST_F(LogWithAHole, ATailBehindTheHoleKnowsNothingOfIt) {
+  EXPECT_EQ(Tail(2), "000399998\n000399999\n");
+}
+
+TEST_F(LogWithAHole, ATailThatIsLongerBeginsBeforeIt) {
+  LogReader reader(path_);
+  ASSERT_TRUE(reader.SeekToTail(100'000, INT64_MAX));
+  const std::string text = All(&reader);
+  // The torn lines on both sides count as one each.
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 100'001);
+  EXPECT_TRUE(text.starts_with("000090")) << text.substr(0, 20);
+  EXPECT_NE(text.find("[overcap: 2.0 MiB"), std::string::npos);
+}
+
+TEST_F(LogWithAHole, AFollowerInsideTheHoleGoesOnBehindIt) {
+  LogReader reader(path_);
+  for (int i = 0; i < 16; ++i) ASSERT_EQ(reader.Read(65'536)->size(), 65'536u);
+  EXPECT_EQ(reader.offset(), kBegin);
+  EXPECT_TRUE(
+      reader.Read(100)->starts_with("\n[overcap: 2.0 MiB of this log were dropped here (logs.max)]\n"));
 }
 
 // Played by tests/stores/test_nfs.py on two hosts that share the folder OVERCAP_TEST_SHARED_FOLDER: a job

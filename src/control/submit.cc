@@ -66,6 +66,7 @@ JobSpec SpecOf(const JobRequest& request, const JobDefaults& defaults, const Sub
   spec.max_restarts = request.max_restarts.value_or(defaults.max_restarts);
   spec.priority = request.priority;
   spec.umask = OwnUmask(), spec.nofile = OwnFileLimit();
+  spec.logs_max = tools.config.logs.max_bytes;
   for (const std::string& variable : request.env) spec.env_names.push_back(NameOf(variable));
   return spec;
 }

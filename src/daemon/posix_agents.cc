@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "sys/cgroup.h"
+#include "sys/clock.h"
 #include "sys/limits.h"
 #include "sys/posix_files.h"
 #include "sys/process.h"
@@ -93,9 +94,11 @@ PosixAgents::PosixAgents(std::string binary, std::string log_path, int grace_sec
       grace_seconds_(std::to_string(grace_seconds)),
       env_(CurrentEnvironment()),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      log_(open(log_path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)) {}
+      log_(open(log_path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)),
+      log_bound_({{log_.Get(), "the engine"}}, kLogsMaxByFileSystem, 0) {}
 
 Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
+  log_bound_.LookIfDue(PosixClock().MonotonicUs());  // what grows it are agents that complain
   std::vector<std::string> words = {"--job",     start.job_dir,
                                     "--store",   start.store_dir,
                                     "--attempt", std::to_string(start.attempt),

@@ -9,6 +9,7 @@
 
 #include "daemon/agents.h"
 #include "sys/fd.h"
+#include "sys/log_bound.h"
 
 namespace overcap {
 
@@ -44,6 +45,7 @@ class PosixAgents : public Agents {
   std::vector<std::string> env_;
   Fd epoll_;
   Fd log_;
+  LogBound log_bound_;
   std::unordered_map<int, Watched> watched_;  // by pidfd
   void Reap();
   pid_t StartHelper(const SideWork& work, const std::vector<std::string>& words);

@@ -288,6 +288,7 @@ Result<void> ValidateSpec(const JobSpec& spec) {
   OC_TRY_VOID(CheckCount("warn_seconds", spec.warn_seconds, 0, kMaxWarnSeconds));
   OC_TRY_VOID(CheckCount("umask", spec.umask, -1, 0777));
   OC_TRY_VOID(CheckCount("nofile", spec.nofile, 0, std::numeric_limits<int64_t>::max()));
+  OC_TRY_VOID(CheckCount("logs_max", spec.logs_max, -1, std::numeric_limits<int64_t>::max()));
   for (const std::string& name : spec.env_names) {
     if (!IsVariableName(name)) {
       return Bad(StrCat("'", ToUtf8(name), "' is no name of an environment variable"));
@@ -356,6 +357,7 @@ std::string SpecToJson(const JobSpec& spec) {
   WriteUnless(&out, "priority", spec.priority, standard.priority);
   WriteUnless(&out, "umask", spec.umask, standard.umask);
   WriteUnless(&out, "nofile", spec.nofile, standard.nofile);
+  WriteUnless(&out, "logs_max", spec.logs_max, standard.logs_max);
   WriteUnless(&out, "submitted_us", spec.submitted_us, standard.submitted_us);
   return out.EndObject().Take();
 }
@@ -399,6 +401,7 @@ Result<JobSpec> SpecFromJson(std::string_view json) {
   reader.Read("priority", &spec.priority);
   reader.Read("umask", &spec.umask);
   reader.Read("nofile", &spec.nofile);
+  reader.Read("logs_max", &spec.logs_max);
   reader.Read("submitted_us", &spec.submitted_us);
   OC_TRY_VOID(reader.Check());
   return spec;

@@ -117,6 +117,7 @@ struct JobSpec {
   int priority = 0;         // higher goes first
   int umask = -1;           // the submitter's, which the ranks get; -1: not told
   int64_t nofile = 0;       // the submitter's soft limit of open files, which the ranks get; 0: not told
+  int64_t logs_max = -1;    // bytes of each log that are kept; 0: all, -1: as its file system allows
   int64_t submitted_us = 0;
   bool operator==(const JobSpec&) const = default;
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/log_bound.h"
 
 namespace overcap {
 namespace {
@@ -59,17 +60,28 @@ Result<void> SegmentUpload::Resume(const Store& store) {
   return {};
 }
 
+bool SegmentUpload::HasHole(int64_t begin, int64_t end) const {
+  if (options_.lines) return false;
+  const std::vector<FileStretch> holes = HolesOf(fd_.Get());
+  return std::any_of(holes.begin(), holes.end(),
+                     [=](const FileStretch& hole) { return hole.begin < end && hole.end > begin; });
+}
+
 Result<void> SegmentUpload::PutPart(Store* store, const SegmentPut& put) {
   OC_TRY(bytes, ReadPart(put.start, put.end));
   if (static_cast<int64_t>(bytes.size()) != put.end - put.start)
     return Fail(ErrorCode::kCorrupt, StrCat("'", path_, "' has become shorter"));
+  // Part of it may have been released while it was read.
+  if (bytes.find('\0') != std::string::npos && HasHole(put.start, put.end))
+    return Fail(ErrorCode::kUnavailable, StrCat("a part of '", path_, "' was dropped (logs.max)"));
   return store->Put(SegmentKey(key_, put.start), bytes);
 }
 
 Result<bool> SegmentUpload::Step(Store* store, int64_t now_us, bool hurry) {
   if (Size() == 0) return false;
   if (!resumed_) OC_TRY_VOID(Resume(*store));
-  const auto put = NextPut(state_, Size(), now_us, hurry);
+  if (Size() > state_.sent) PassHole();
+  const auto put = NextPut(state_, std::min(Size(), end_), now_us, hurry || end_ < Size());
   if (!put) return false;
   OC_TRY_VOID(PutPart(store, *put));
   NotePut(*put, now_us, &state_);
@@ -77,6 +89,22 @@ Result<bool> SegmentUpload::Step(Store* store, int64_t now_us, bool hurry) {
   put_[put->start] = put->end - put->start;
   Free(state_.start);
   return true;
+}
+
+// A log that is larger than logs.max has lost its middle: that is no part of any segment.
+void SegmentUpload::PassHole() {
+  end_ = INT64_MAX;
+  if (options_.lines) return;
+  for (const FileStretch& hole : HolesOf(fd_.Get())) {
+    if (hole.end <= std::max(freed_, state_.start) || hole.end >= Size()) continue;
+    if (hole.begin > state_.sent) {
+      end_ = hole.begin;
+      return;
+    }
+    state_.sent = std::max(state_.sent, hole.end);
+    state_.start = state_.sent;
+    state_.may_grow = false;
+  }
 }
 
 Result<bool> SegmentUpload::Check(Store* store) {
@@ -92,7 +120,7 @@ Result<bool> SegmentUpload::Check(Store* store) {
     if (found != there.end() && found->second >= size) continue;
     good = false;
     // What was freed is gone; only the last segments can be put again.
-    if (start >= freed_) OC_TRY_VOID(PutPart(store, {start, start + size}));
+    if (start >= freed_ && !HasHole(start, start + size)) OC_TRY_VOID(PutPart(store, {start, start + size}));
   }
   checked_ = good;
   return good;

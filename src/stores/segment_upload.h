@@ -39,6 +39,8 @@ class SegmentUpload {
  private:
   Result<void> Resume(const Store& store);
   int64_t Size();
+  void PassHole();
+  bool HasHole(int64_t begin, int64_t end) const;
   Result<std::string> ReadPart(int64_t begin, int64_t end) const;
   Result<void> PutPart(Store* store, const SegmentPut& put);
   void Free(int64_t until);
@@ -46,6 +48,7 @@ class SegmentUpload {
   std::string path_, key_;
   Options options_;
   Fd fd_;
+  int64_t end_ = INT64_MAX;  // a hole begins there: what is behind it is a segment of its own
   bool resumed_ = false;
   SegmentState state_;
   std::map<int64_t, int64_t> put_;  // start and size of what this object has put

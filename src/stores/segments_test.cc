@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -139,6 +140,37 @@ TEST_F(Segments, WhatIsDroppedIsToldInItsPlace) {
   StoredLogReader reader(store_, kKey);
   EXPECT_EQ(ReadAll(&reader), StrCat("first\n[overcap: 8000000 bytes of this log were dropped on the node]\n",
                                      std::string(2'000'000, 'x')));
+}
+
+TEST_F(Segments, WhatALogHasLostToItsBoundIsNeverSent) {
+  const std::string head(2 << 20, 'h'), middle(4 << 20, 'm'), tail(1 << 20, 't');
+  Write(head + middle + tail);
+  const Fd file(open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  const auto begin = static_cast<off_t>(head.size()), length = static_cast<off_t>(middle.size());
+  if (fallocate(file.Get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, length) != 0)
+    GTEST_SKIP() << "this file system cannot release a part of a file";
+  auto upload = Upload();
+  while (*upload.Step(&store_, 0, true)) continue;
+  StoredLogReader reader(store_, kKey);
+  EXPECT_EQ(ReadAll(&reader),
+            StrCat(head, "[overcap: 4194304 bytes of this log were dropped on the node]\n", tail));
+  EXPECT_EQ(upload.Unsent(), 0);
+}
+
+TEST_F(Segments, AHoleBetweenTwoPutsEndsTheSegmentBeforeIt) {
+  auto upload = Upload();
+  Write(std::string(100'000, 'h'));
+  while (*upload.Step(&store_, 0, true)) continue;
+  Write(std::string(3 << 20, 'm') + "last\n");
+  const Fd file(open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  if (fallocate(file.Get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 65'536, 3 << 20) != 0)
+    GTEST_SKIP() << "this file system cannot release a part of a file";
+  while (*upload.Step(&store_, 0, true)) continue;
+  StoredLogReader reader(store_, kKey);
+  const std::string text = ReadAll(&reader);
+  EXPECT_EQ(text.find('\0'), std::string::npos);
+  EXPECT_TRUE(text.starts_with(std::string(100'000, 'h') + "[overcap: ")) << text.substr(99'990, 100);
+  EXPECT_TRUE(text.ends_with("mlast\n"));
 }
 
 TEST_F(Segments, WhatSomebodyElseReadsTooIsNeverDropped) {

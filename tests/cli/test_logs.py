@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logs are kept per rank and attempt, byte for byte, and can be followed."""
 import os
+import sys
 
-from overcap_rig import Rig, main, shell
+from overcap_rig import Rig, main, python, shell
 
 
 class Logs(Rig):
@@ -83,6 +84,98 @@ class Logs(Rig):
     def test_follow_with_json_shows_the_output_beside_the_record(self):
         done = self.ok("submit", "--follow", "--json", "echo", "said")
         self.assertEqual((done.json()["state"], done.err), ("succeeded", "said\n"))
+
+
+MIB = 1 << 20
+# Lines of 64 bytes with their number: 40 MiB.
+PRINT = "import sys\nfor i in range(655360): sys.stdout.write('%063d\\n' % i)"
+
+
+class LargeLogs(Rig):
+    """A log that grows beyond logs.max keeps its beginning and its newest part, and the job never notices."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("bound.yaml", "logs:\n  max: 4M\n")
+
+    def submit_bounded(self, *words):
+        return self.id_in(self.ok("--config", "bound.yaml", "submit", *words))
+
+    def kept(self, path):
+        return os.stat(path).st_blocks * 512
+
+    def check_text(self, text):
+        lines = text.split(b"\n")
+        self.assertEqual(lines.pop(), b"")
+        (marker,) = [line for line in lines if line.startswith(b"[overcap: ")]
+        at = lines.index(marker)
+        self.assertRegex(marker, rb"^\[overcap: 3\d\.\d MiB of this log were dropped here \(logs\.max\)\]$")
+        numbers = [int(line) for line in lines if line != marker]
+        self.assertEqual(numbers[:at], list(range(at)))
+        self.assertEqual(numbers[at:], list(range(numbers[at], 655360)))
+        self.assertGreaterEqual(at * 64, 2 * MIB - 64)
+        self.assertGreaterEqual((655360 - numbers[at]) * 64, 1.5 * MIB - 64)
+
+    def test_the_first_and_the_newest_lines_stay_and_the_disk_is_spared(self):
+        job = self.ended(self.submit_bounded(*python(PRINT)))
+        self.assertEqual(job["state"], "succeeded")
+        path = job["logs"][0]["path"]
+        self.assertEqual(os.stat(path).st_size, 40 * MIB)
+        self.assertLessEqual(self.kept(path), 4 * MIB)
+        self.check_text(self.ok("logs", job["id"]).raw_out)
+        told = self.ok("query", job["id"]).out
+        self.assertEqual(told.count("logs.max"), 1, told)
+        self.assertIn("the log of rank 0 is larger than logs.max (4.0 MiB)", told)
+        self.assertEqual(self.ok("logs", "--tail", "2", job["id"]).out, "%063d\n%063d\n" % (655358, 655359))
+
+    def test_a_tail_that_is_longer_than_the_newest_part_begins_before_the_hole(self):
+        job = self.ended(self.submit_bounded(*python(PRINT)))
+        lines = self.ok("logs", "--tail", "60000", job["id"]).out.splitlines()
+        self.assertEqual(len([line for line in lines if line.startswith("[overcap: ")]), 1)
+        self.assertNotIn("\0", "".join(lines))
+        self.assertLess(int(lines[0]), 40000)
+        self.assertEqual(int(lines[-1]), 655359)
+
+    def test_several_ranks_are_bounded_each_and_the_report_says_it_once(self):
+        job = self.ended(self.submit_bounded("--ranks-per-node", "2", *python(PRINT)))
+        self.assertEqual(job["state"], "succeeded")
+        for log in job["logs"]:
+            self.assertLessEqual(self.kept(log["path"]), 4 * MIB)
+        self.assertEqual(self.ok("query", job["id"]).out.count("logs.max"), 1)
+        out = self.ok("logs", "--rank", "all", job["id"]).out
+        self.assertEqual([out.count(f"[{rank}] [overcap: ") for rank in (0, 1)], [1, 1])
+
+    def test_while_the_job_runs_the_log_is_bounded_and_a_follower_sees_the_newest_lines(self):
+        script = f'{sys.executable} -I -S -c "$1"; {self.gate()}; echo last'
+        job_id = self.submit_bounded(*shell(script, PRINT))
+        self.until_state(job_id, "running")
+        path = self.job(job_id)["logs"][0]["path"]
+        self.until(lambda: os.path.exists(path) and os.stat(path).st_size == 40 * MIB and
+                   self.kept(path) <= 4 * MIB, "its log is bounded while it runs")
+        follower = self.start("logs", "-f", job_id)
+        self.open_gate()
+        done = self.finish(follower)
+        self.assertTrue(done.raw_out.endswith(b"%063d\nlast\n" % 655359))
+        self.assertNotIn(b"\0", done.raw_out)
+
+    def test_none_keeps_all(self):
+        self.write("bound.yaml", "logs:\n  max: none\n")
+        job = self.ended(self.submit_bounded(*python(PRINT)))
+        self.assertGreaterEqual(self.kept(job["logs"][0]["path"]), 40 * MIB)
+        self.assertNotIn("logs.max", self.ok("query", job["id"]).out)
+
+    def test_the_logs_of_a_launch_are_bounded_with_and_without_pipes(self):
+        for name, words in (("own", []), ("pipes", ["--pipes"])):
+            done = self.ok("--config", "bound.yaml", "launch", "-n", "1", *words, "--logs", name, *python(PRINT))
+            path = self.project / name / "attempt-1/rank-0.log"
+            self.assertLessEqual(self.kept(path), 4 * MIB)
+            self.assertEqual(done.err.count("logs.max"), 1, done.err)
+            self.assertNotIn("\0", done.out)
+            self.check_text(self.ok("launches", "--rank", "0", f"./{name}").raw_out)
+            timed = self.ok("launches", "--times", "--rank", "0", f"./{name}").out
+            self.assertNotIn("\0", timed)
+            self.assertEqual(timed.count("[overcap: "), 1)
+            self.assertTrue(timed.endswith("%063d\n" % 655359))
 
 
 if __name__ == "__main__":

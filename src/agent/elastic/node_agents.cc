@@ -11,6 +11,7 @@
 #include "agent/elastic/nodes_sent.h"
 #include "agent/elastic/stored_node.h"
 #include "agent/ending.h"
+#include "agent/log_keeper.h"
 #include "agent/rank_environment.h"
 #include "base/text.h"
 #include "sys/own_program.h"
@@ -184,9 +185,13 @@ Ending NodeAgents::Run(const std::vector<std::string>& logs, GroupObserver* obse
   const PromptFiles prompt(std::move(paths));
   Ends ends(agents_, observer);
   ends_ = &ends;
+  LogKeeper keeper(files, spec_.logs_max, clock_, observer, watch_);
+  keeper_ = &keeper;
   guard_.Begin();
   const GroupEnd end = supervisor_.Run(&members_, limits_, &ends, this);
   ends_ = nullptr;
+  keeper_ = nullptr;
+  keeper.Finish();
   if (!end.reason.empty()) return CannotRun(end.reason);
   if (end.cause == StopCause::kTimeLimit || end.cause == StopCause::kMemoryLimit)
     return overcap::EndingOf(end, whole_.resources, false);
@@ -256,12 +261,12 @@ void NodeAgents::KillLate(int64_t now_us) {
 }
 
 int64_t NodeAgents::Prepare(std::vector<pollfd>* fds) {
-  const int64_t next = watch_ != nullptr ? watch_->Prepare(fds) : kNever;
+  const int64_t next = keeper_->Prepare(fds);
   return forced_ ? next : std::min({next, leave_until_us_, rest_until_us_, look_us_});
 }
 
 bool NodeAgents::Act(std::span<const pollfd> fds) {
-  const bool stop = watch_ != nullptr && watch_->Act(fds);
+  const bool stop = keeper_->Act(fds);
   const int64_t now_us = clock_.MonotonicUs();
   if ((stop || supervisor_.CancelRequested()) && !told_to_stop_) TellToLeave();
   if (rest_until_us_ == kNever && ends_->AgentsEnded()) {

@@ -17,6 +17,8 @@
 
 namespace overcap {
 
+class LogKeeper;
+
 // The nodes that are not this machine: one program (srun) starts their agents, and ends when they have.
 struct OtherNodes {
   std::vector<std::string> argv;
@@ -69,6 +71,7 @@ class NodeAgents : public Ranks, private GroupCompanion {
   const JobSpec whole_;  // with what all nodes of this machine have together
   RankGuard guard_;
   GroupLimits limits_;
+  LogKeeper* keeper_ = nullptr;  // of the logs, while it runs
   const int64_t grace_us_;
   size_t agents_ = 0;  // members that are agents of this machine; after them the one that starts others
   std::string key_;    // by which the agents of this attempt know each other

@@ -74,6 +74,7 @@ std::vector<std::string> NodeVariables(const NodeCommand& command, std::vector<s
   Variables variables(std::move(environment));
   variables.Set("OVERCAP_RDZV_FOLDER", command.attempt_folder + "/rendezvous");
   variables.Set("OVERCAP_GROUP_EVENTS", GroupEventsFile(command));
+  if (command.spec.logs_max >= 0) variables.Set("OVERCAP_LOGS_MAX", StrCat(command.spec.logs_max));
   return variables.entries();
 }
 

@@ -2,15 +2,23 @@
 #include "agent/elastic/node_process.h"
 
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <fcntl.h>
+#include <mutex>
+#include <stop_token>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/clock.h"
 #include "sys/fd.h"
+#include "sys/log_bound.h"
 #include "sys/own_program.h"
+#include "sys/variables.h"
 
 namespace overcap {
 namespace {
@@ -20,6 +28,22 @@ std::vector<char*> Pointers(std::vector<std::string>& words) {
   for (std::string& word : words) raw.push_back(word.data());
   raw.push_back(nullptr);
   return raw;
+}
+
+// Holds our output, the log of this node, to the bound that the job has.
+void BoundOutput(const std::stop_token& stop, const Variables& variables) {
+  const PosixClock clock;
+  const int64_t max = ParseInt(variables.Get("OVERCAP_LOGS_MAX")).value_or(kLogsMaxByFileSystem);
+  LogBound bound({{STDOUT_FILENO, "this node"}}, max, clock.MonotonicUs());
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock<std::mutex> lock(mutex);
+  while (!stop.stop_requested() && bound.DueUs() != INT64_MAX) {
+    const auto pause = std::chrono::microseconds(bound.DueUs() - clock.MonotonicUs());
+    stopped.wait_for(lock, stop, pause, [] { return false; });
+    bound.LookIfDue(clock.MonotonicUs());
+  }
+  bound.Look(clock.MonotonicUs());
 }
 
 }  // namespace
@@ -46,6 +70,7 @@ Result<int> RunToEnd(NodeProcess process) {
     execve(program.c_str(), argv.data(), env.data());
     _exit(127);
   }
+  const std::jthread bounded(BoundOutput, Variables(process.env));
   for (const int sig : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) signal(sig, SIG_IGN);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0) {

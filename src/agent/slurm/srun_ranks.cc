@@ -106,6 +106,7 @@ Result<RankLogs> SrunRanks::MakeLogs(const std::vector<std::string>& logs) {
   if (!plain) attempt_.log_folder = first.substr(0, first.size() - kFirstLog.size() - 1) + ".launch";
   OC_TRY_VOID(PosixFiles().MakeFolders(attempt_.log_folder));
   OC_TRY(made, RankLogs::Make(attempt_.log_folder, attempt_.plan.world_size, Tee::kNone));
+  made.Bound(spec_.logs_max);
   for (int rank = 0; !plain && rank < attempt_.plan.world_size; ++rank) {
     if (link(made.PathOf(rank).c_str(), logs[rank].c_str()) != 0)
       return Fail(ErrnoError(errno, StrCat("cannot make log '", logs[rank], "'")));

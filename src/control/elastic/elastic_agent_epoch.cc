@@ -62,6 +62,7 @@ void ElasticAgent::RunEpoch() {
   }
   log_folder_ = *folder;
   logs_ = std::move(*logs);
+  logs_->Bound(LogsMax(parts_.world.config, parts_.world.variables));
   std::vector<GroupMember> members =
       ElasticMembers({parts_.options, plan_, parts_.env, parts_.world.folder, log_folder_,
                       parts_.options.place.id, parts_.socket.name()});

@@ -22,8 +22,10 @@
 #include "launch/local/node_ranks.h"
 #include "launch/logs/log_watch.h"
 #include "launch/logs/own_streams.h"
+#include "sys/clock.h"
 #include "sys/fd.h"
 #include "sys/file_limit.h"
+#include "sys/log_bound.h"
 #include "sys/prompt_files.h"
 
 namespace overcap {
@@ -65,6 +67,8 @@ struct RankLogs::Impl {
   std::optional<PromptFiles> prompt;
   std::unique_ptr<LogWatch> watch;  // while ranks write themselves
   std::vector<RankLog> ranks;
+  std::optional<LogBound> bound;
+  std::string cut;  // that a log has lost its middle; else ""
   std::string problem;
   int64_t dropped = 0;
   int64_t last_output_us = 0;
@@ -136,8 +140,17 @@ struct RankLogs::Impl {
     return true;
   }
 
+  void KeepBound(bool at_once) {
+    if (!bound) return;
+    const int64_t now_us = PosixClock().MonotonicUs();
+    if (at_once) bound->Look(now_us);
+    bound->LookIfDue(now_us);
+    if (auto note = bound->TakeNote()) cut = std::move(*note);
+  }
+
   bool LookAtAll(int64_t now_us) {
     bool any = false;
+    KeepBound(false);
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       struct stat status {};
       if (!ranks[rank].for_rank || fstat(ranks[rank].file.Get(), &status) != 0) continue;
@@ -164,14 +177,19 @@ struct RankLogs::Impl {
     if (log.to_show.empty()) return {};
     const Piece& piece = log.to_show.front();
     const bool lines = tee == Tee::kAll;
-    const size_t want = std::min<int64_t>(piece.end - log.shown, kLongestLine);
+    int64_t end = piece.end;
+    const FileStretch hole = bound ? bound->HoleOf(static_cast<size_t>(&log - ranks.data())) : FileStretch{};
+    if (log.shown < hole.begin) end = std::min(end, hole.begin);
+    const size_t want = std::min<int64_t>(end - log.shown, kLongestLine);
     buffer.resize(std::max(buffer.size(), want));
     const ssize_t got = pread(log.file.Get(), buffer.data(), want, log.shown);
     if (got <= 0) return {};
     const std::string_view text(buffer.data(), got);
     if (!lines) return text;
     if (const size_t newline = text.rfind('\n'); newline != text.npos) return text.substr(0, newline + 1);
-    const bool no_more = rest || log.to_show.size() > 1 || text.size() >= static_cast<size_t>(kLongestLine);
+    const bool torn = log.shown + got == hole.begin;
+    const bool no_more =
+        rest || torn || log.to_show.size() > 1 || text.size() >= static_cast<size_t>(kLongestLine);
     return no_more ? text : std::string_view();
   }
 
@@ -188,10 +206,27 @@ struct RankLogs::Impl {
     return out;
   }
 
+  // What a log has lost is not shown; a line in its place says how much that was. "" when there is nothing to
+  // leave out.
+  std::string LeaveOutHole(size_t rank) {
+    RankLog& log = ranks[rank];
+    const FileStretch hole = bound ? bound->HoleOf(rank) : FileStretch{};
+    if (log.shown < hole.begin || log.shown >= hole.end) return "";
+    LogPart part;
+    part.dropped = hole.end - log.shown;
+    log.shown = hole.end;
+    while (!log.to_show.empty() && log.to_show.front().end <= log.shown) log.to_show.pop_front();
+    return part.Marker(hole.begin);
+  }
+
   // How many bytes it has shown, or need not be shown; 0: none.
   int64_t ShowSome(size_t rank, bool rest) {
     RankLog& log = ranks[rank];
     if (log.to_show.empty() || !streams.Ready(log.to_show.front().stream)) return 0;
+    if (const std::string marker = LeaveOutHole(rank); !marker.empty()) {
+      streams.Put(1, tee == Tee::kAll ? WithPrefix(rank, marker) : "\n" + marker);
+      return static_cast<int64_t>(marker.size());
+    }
     const auto [end, stream] = log.to_show.front();
     const bool broken = streams.Broken(stream);
     const std::string_view text = broken ? std::string_view() : NextToShow(log, rest);
@@ -261,6 +296,15 @@ void RankLogs::Write(int rank, int stream, std::string_view bytes, int64_t now_u
     impl_->Add(rank, stream, written, now_us);
     bytes.remove_prefix(static_cast<size_t>(written));
   }
+  impl_->KeepBound(false);
+}
+
+void RankLogs::Bound(int64_t max) {
+  std::vector<LogBound::Log> logs;
+  for (size_t rank = 0; rank < impl_->ranks.size(); ++rank)
+    logs.push_back(
+        {impl_->ranks[rank].file.Get(), StrCat("rank ", impl_->first_rank + static_cast<int>(rank))});
+  impl_->bound.emplace(std::move(logs), max, PosixClock().MonotonicUs());
 }
 
 // The mode keeps ranks from opening their stdout anew, which would empty it.
@@ -283,6 +327,7 @@ int64_t RankLogs::PrepareLook(std::vector<pollfd>* fds) const {
 }
 
 bool RankLogs::Look(int64_t monotonic_us, int64_t now_us) {
+  impl_->KeepBound(false);
   return impl_->watch && impl_->watch->Look(monotonic_us, [&] { return LookAtAll(now_us); });
 }
 
@@ -292,6 +337,7 @@ bool RankLogs::LookAtAll(int64_t now_us) {
 
 void RankLogs::TakeBack(int64_t now_us) {
   LookAtAll(now_us);
+  impl_->KeepBound(true);
   impl_->watch.reset();
   for (RankLog& log : impl_->ranks) {
     if (log.for_rank) (void)fchmod(log.file.Get(), 0600);
@@ -350,6 +396,7 @@ std::string RankLogs::PathOf(int rank) const {
 }
 
 std::string RankLogs::Problem() const {
+  if (impl_->problem.empty() && !impl_->cut.empty()) return impl_->cut;
   if (impl_->problem.empty()) return impl_->streams.Problem();
   if (impl_->dropped == 0) return impl_->problem;
   return StrCat(impl_->problem, "; ", FormatBytes(impl_->dropped), " were dropped in all");

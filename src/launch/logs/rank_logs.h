@@ -25,6 +25,9 @@ class RankLogs {
   RankLogs& operator=(RankLogs&&) noexcept;
   ~RankLogs();
 
+  // Logs that grow beyond `max` lose their middle (sys/log_bound.h); Problem() says that one has.
+  void Bound(int64_t max);
+
   // Appends what came through a pipe or over a connection: keeps its time, shows it, counts as a sign of
   // life. `stream` is 1 or 2, `now_us` since 1970. A full disk drops it (Problem() says so), it never waits.
   void Write(int rank, int stream, std::string_view bytes, int64_t now_us);

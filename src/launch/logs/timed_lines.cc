@@ -37,13 +37,13 @@ std::vector<Piece> ReadPieces(std::string_view times) {
 
 }  // namespace
 
-std::vector<TimedLine> LinesOf(int rank, std::string_view log, std::string_view times) {
+std::vector<TimedLine> LinesOf(int rank, std::string_view log, std::string_view times, int64_t begin) {
   const std::vector<Piece> pieces = ReadPieces(times);
   std::vector<TimedLine> lines;
   size_t next = 0;  // the first piece that begins behind `at`
   for (size_t at = 0; at < log.size();) {
     const size_t end = std::min(log.find('\n', at), log.size());
-    while (next < pieces.size() && pieces[next].offset <= static_cast<int64_t>(at)) ++next;
+    while (next < pieces.size() && pieces[next].offset <= begin + static_cast<int64_t>(at)) ++next;
     const Piece piece = next == 0 ? Piece{} : pieces[next - 1];
     lines.push_back({rank, piece.stream, piece.time_us, log.substr(at, end - at)});
     at = end + 1;

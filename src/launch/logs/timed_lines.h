@@ -17,8 +17,9 @@ struct TimedLine {
   std::string_view text;  // without its newline; into the log
 };
 
-// `times` is the content of rank-R.times: lines that are cut off or make no sense are left out.
-std::vector<TimedLine> LinesOf(int rank, std::string_view log, std::string_view times);
+// Of text that stands at byte `begin` of the log. `times` is the content of rank-R.times: lines that are cut
+// off or make no sense are left out.
+std::vector<TimedLine> LinesOf(int rank, std::string_view log, std::string_view times, int64_t begin = 0);
 
 // All of them by time; lines of one rank stay in their order.
 std::vector<TimedLine> InOrderOfTime(std::vector<std::vector<TimedLine>> ranks);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "agent/cluster_watch.h"
+#include "sys/clock.h"
+#include "sys/fd.h"
+#include "sys/log_bound.h"
+
+namespace overcap {
+
+// Holds the logs of ranks to `logs.max` while they run, beside what looks after the job for its cluster.
+class LogKeeper : public GroupCompanion {
+ public:
+  // `logs` of rank 0 and up are borrowed; `watch` may be null.
+  LogKeeper(const std::vector<Fd>& logs, int64_t max, const Clock& clock, GroupObserver* observer,
+            ClusterWatch* watch);
+
+  int64_t Prepare(std::vector<pollfd>* fds) override;
+  bool Act(std::span<const pollfd> fds) override;
+  int64_t GraceUs() const override;
+  void Finish();  // after the last output
+
+ private:
+  void Tell();
+
+  const Clock& clock_;
+  GroupObserver& observer_;
+  ClusterWatch* watch_;
+  LogBound bound_;
+};
+
+}  // namespace overcap
