@@ -20,7 +20,8 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMostByDefault = int64_t{10} << 30;
 constexpr int64_t kStep = 4096;          // releases begin and end at whole blocks
 constexpr int64_t kLargeStep = 1 << 20;  // of large logs: blocks of some file systems are that large
-constexpr int64_t kSoonestUs = 100'000;  // between looks
+constexpr int64_t kSoonestUs = 5'000;    // between looks
+constexpr int64_t kSoonUs = 100'000;     // while nothing tells how fast it grows
 constexpr int64_t kLatestUs = 2'000'000;
 constexpr int64_t kBytesPerUs = 2048;  // a log is not expected to grow faster
 constexpr size_t kMostHoles = 64;
@@ -68,33 +69,43 @@ std::optional<FileStretch> NextRelease(int64_t size, int64_t allocated, int64_t 
   return FileStretch{begin, end};
 }
 
-LogBound::LogBound(std::vector<Log> logs, int64_t max, int64_t now_us) : due_us_(now_us + kSoonestUs) {
+LogBound::LogBound(std::vector<Log> logs, int64_t max, int64_t now_us)
+    : due_us_(now_us + kSoonUs), looked_us_(now_us) {
   for (Log& log : logs) logs_.push_back({std::move(log)});
   if (!logs_.empty()) max_ = MaxOf(max, logs_.front().log.fd);
   head_ = LogHead(max_);
   if (max_ == 0) due_us_ = kNever;
 }
 
-// The nearer a log is to its bound the sooner it is looked at again; rarely while nothing grows.
+// The nearer a log is to its bound, and the faster it grows, the sooner it is looked at again; rarely while
+// nothing grows.
 void LogBound::Look(int64_t now_us) {
   if (max_ == 0) return;
-  bool grown = false;
+  int64_t growth = 0;  // of the log that has grown most
   int64_t room = max_;
-  for (Bounded& log : logs_) grown = LookAt(&log, &room) || grown;
+  for (Bounded& log : logs_) growth = std::max(growth, LookAt(&log, &room));
   if (max_ == 0) return;
-  const int64_t pause_us = std::clamp(room / kBytesPerUs, kSoonestUs, kLatestUs);
-  pause_us_ = grown ? pause_us : std::clamp(2 * pause_us_, pause_us, kLatestUs);
+  const int64_t unexpected = std::clamp(room / kBytesPerUs, kSoonUs, kLatestUs);
+  if (growth == 0) {
+    pause_us_ = std::clamp(2 * pause_us_, unexpected, kLatestUs);
+  } else {
+    const double elapsed_us = static_cast<double>(std::max<int64_t>(1, now_us - looked_us_));
+    const double full_us = static_cast<double>(room) * elapsed_us / static_cast<double>(growth);
+    const double half_us = std::min(full_us / 2, static_cast<double>(unexpected));
+    pause_us_ = std::max(kSoonestUs, static_cast<int64_t>(half_us));
+  }
+  looked_us_ = now_us;
   due_us_ = now_us + pause_us_;
 }
 
-// True when it has grown; `room` becomes what it has left, if that is less.
-bool LogBound::LookAt(Bounded* log, int64_t* room) {
+// By how much it has grown; `room` becomes what it has left, if that is less.
+int64_t LogBound::LookAt(Bounded* log, int64_t* room) {
   struct stat info {};
-  if (fstat(log->log.fd, &info) != 0 || !S_ISREG(info.st_mode)) return false;
-  const bool grown = info.st_size > log->size;
+  if (fstat(log->log.fd, &info) != 0 || !S_ISREG(info.st_mode)) return 0;
+  const int64_t growth = std::max<int64_t>(0, info.st_size - log->size);
   if (info.st_size < log->hole_end) log->hole_end = 0;  // its program has emptied it
   log->size = info.st_size;
-  const int64_t allocated = int64_t{info.st_blocks} * 512;
+  int64_t allocated = int64_t{info.st_blocks} * 512;
   if (const auto cut = NextRelease(info.st_size, allocated, log->hole_end, max_)) {
     constexpr int kHow = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
     int error = 0;
@@ -107,16 +118,17 @@ bool LogBound::LookAt(Bounded* log, int64_t* room) {
       Say(StrCat("the log of ", log->log.name,
                  " is larger than logs.max and stays so: its file system cannot ",
                  "release a part of a file (", strerror(error), ")"));
-      return grown;
+      return growth;
     }
+    allocated -= cut->end - cut->begin;
     log->hole_end = cut->end;
     Say(StrCat("the log of ", log->log.name, " is larger than logs.max (", FormatBytes(max_),
                "): its middle was dropped; the first ", FormatBytes(head_), " and the newest ",
                FormatBytes((max_ - head_) / 4 * 3), " or more are kept"));
   }
   const int64_t hole = std::max<int64_t>(0, log->hole_end - head_);
-  *room = std::min(*room, std::max<int64_t>(0, max_ - (log->size - hole)));
-  return grown;
+  *room = std::min(*room, std::max<int64_t>(0, max_ - std::min(allocated, log->size - hole)));
+  return growth;
 }
 
 void LogBound::Say(std::string note) {

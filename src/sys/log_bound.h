@@ -52,12 +52,12 @@ class LogBound {
     Log log;
     int64_t size = 0, hole_end = 0;
   };
-  bool LookAt(Bounded* log, int64_t* room);
+  int64_t LookAt(Bounded* log, int64_t* room);
   void Say(std::string note);
 
   std::vector<Bounded> logs_;
   int64_t max_ = 0, head_ = 0;  // the bound, 0: none; how much of a log lies before its hole
-  int64_t due_us_, pause_us_ = 0;
+  int64_t due_us_, looked_us_, pause_us_ = 0;
   bool said_ = false;
   std::optional<std::string> note_;
 };

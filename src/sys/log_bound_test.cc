@@ -114,6 +114,17 @@ TEST_F(LogBoundTest, ALogThatDoesNotGrowIsLookedAtRarely) {
   EXPECT_LT(looks, 45);
 }
 
+TEST_F(LogBoundTest, TheFasterALogGrowsTheSoonerItIsLookedAtAgain) {
+  LogBound bound = Bound(4 * kMiB);
+  Append(1000);
+  bound.Look(1'000'000);
+  EXPECT_GE(bound.DueUs(), 1'100'000);
+  Append(300'000);
+  bound.Look(1'100'000);  // 30 MB/s: what is left would be full within 40 ms
+  EXPECT_LE(bound.DueUs(), 1'120'000);
+  EXPECT_GT(bound.DueUs(), 1'100'000);
+}
+
 TEST_F(LogBoundTest, WithoutABoundNothingIsLookedAt) {
   Append(1'000'000);
   LogBound bound = Bound(0);
