@@ -305,6 +305,7 @@ for n in range(50):
                     place.unlink()
 
     def test_a_full_disk_is_told_and_does_not_hurt_the_ranks(self):
+        self.write("overcap.yaml", "logs: {max: none}\n")  # else a tenth of that disk is the bound of a log
         logs = self.small_disk() / "logs"
         code = "import sys\nfor n in range(400): sys.stdout.write('%09d\\n' % n * 1000)"
         done = self.launched("-n", "2", "--logs", str(logs), *python(code))
