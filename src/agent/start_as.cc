@@ -2,19 +2,15 @@
 #include "agent/start_as.h"
 
 #include <cerrno>
-#include <climits>
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
-#include <linux/keyctl.h>
 #include <optional>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/slot_claim.h"
 #include "base/text.h"
+#include "sys/become_user.h"
 #include "sys/fd.h"
 #include "sys/log_bound.h"
 #include "sys/own_program.h"
@@ -65,50 +61,6 @@ std::optional<Error> MakeClaim(const std::string& path) {
   if (auto made = files.MakeFolders(path.substr(0, path.rfind('/'))); !made) return made.error();
   auto claimed = files.CreateExclusive(path, ClaimToJson(OwnClaim()) + "\n");
   return claimed ? std::nullopt : std::optional(claimed.error());
-}
-
-// Nothing of root's may follow: descriptors, keys, a place in the kernel's order of victims, capabilities
-// that an exec would keep.
-void LeaveThingsBehind() {
-  close_range(3, UINT_MAX, 0);
-  (void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);
-  const Fd oom(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
-  if (oom) (void)WriteAll(oom.Get(), "0");
-  (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-}
-
-bool HasCapabilities() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2] = {};
-  if (syscall(SYS_capget, &header, data) != 0) return true;
-  return (data[0].permitted | data[1].permitted | data[0].effective | data[1].effective) != 0;
-}
-
-void ClearInheritable() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2] = {};
-  if (syscall(SYS_capget, &header, data) != 0) return;
-  data[0].inheritable = data[1].inheritable = 0;
-  (void)syscall(SYS_capset, &header, data);
-}
-
-// What the lists say now, since a job may have waited for long; for users whom they do not know, as it was at
-// the submit.
-std::optional<Error> SetGroups(const StartAs& start, const std::optional<UserEntry>& user) {
-  const int set =
-      user ? initgroups(user->name.c_str(), user->gid) : setgroups(start.groups.size(), start.groups.data());
-  return set == 0 ? std::nullopt : std::optional(Failed("set the groups"));
-}
-
-std::optional<Error> SetIds(uid_t uid, gid_t gid) {
-  if (setresgid(gid, gid, gid) != 0) return Failed("set the group");
-  if (setresuid(uid, uid, uid) != 0) return Failed("set the user");
-  uid_t real = 0, effective = 0, saved = 0;
-  if (getresuid(&real, &effective, &saved) != 0 || real != uid || effective != uid || saved != uid)
-    return Error{ErrorCode::kInternal, "the kernel has not set the user", ""};
-  if (uid != 0 && (setuid(0) == 0 || HasCapabilities()))
-    return Error{ErrorCode::kInternal, "root's rights could not be left behind", ""};
-  return std::nullopt;
 }
 
 // Its complaints, in a file that the user owns.
@@ -162,14 +114,15 @@ Result<StartAs> ParseStartAs(const std::vector<std::string>& args) {
 
 Error BecomeAgent(const StartAs& start) {
   const auto user = FindUser(start.uid);
-  LeaveThingsBehind();
-  ClearInheritable();
-  if (auto failed = SetGroups(start, user)) return *failed;
+  LeaveRootBehind();
+  // What the lists say now, since a job may have waited for long; for users whom they do not know, as it was
+  // at the submit.
+  if (auto failed = SetUsersGroups(user, start.groups)) return *failed;
   // What is likely to fail has been done by now; from the claim on this is the attempt's agent.
   if (auto failed = MakeClaim(start.claim)) return *failed;
   const std::string program = OwnProgram();
   if (auto limited = SetOwnLimits(start.limits); !limited) return limited.error();
-  if (auto failed = SetIds(start.uid, user ? user->gid : start.gid)) return *failed;
+  if (auto failed = SetUser(start.uid, user ? user->gid : start.gid)) return *failed;
   umask(077);
   (void)prctl(PR_SET_DUMPABLE, 0);  // until the exec nobody looks into what was root's memory
   OpenLog(start.area);

@@ -78,6 +78,7 @@ std::optional<LogFile> ParseTaskLog(const std::string& name) {
 
 ArrayTasks ReadArrayTasks(const JobRecord& record) {
   ArrayTasks found{Untouched(record), -1};
+  if (record.dir.empty()) return found;
   const PosixFiles files;
   const auto names = files.List(AttemptDir(record));
   for (const std::string& name : names ? *names : std::vector<std::string>()) {
@@ -130,12 +131,14 @@ std::string TaskLogPath(const JobRecord& record, int task, int attempt, int rank
 
 int LastTry(const JobRecord& record, int task) {
   int attempt = 0;
+  if (record.dir.empty()) return attempt;
   while (PosixFiles().Exists(TaskLogPath(record, task, attempt + 1, 0))) ++attempt;
   return attempt;
 }
 
 std::vector<LogFile> ListTaskLogs(const JobRecord& record) {
   std::vector<LogFile> logs;
+  if (record.dir.empty()) return logs;
   const auto names = PosixFiles().List(AttemptDir(record));
   for (const std::string& name : names ? *names : std::vector<std::string>()) {
     auto log = ParseTaskLog(name);

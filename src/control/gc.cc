@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "control/others_job.h"
 #include "control/stored/stored_job.h"
 #include "control/stores/job_stores.h"
 #include "sys/posix_files.h"
@@ -97,7 +98,7 @@ Result<void> RemoveJobs(Cluster& cluster, const std::vector<std::string>& ids) {
   OC_TRY(records, cluster.Query(ids));
   OC_TRY_VOID(cluster.Remove(ids));
   for (const JobRecord& record : records) {
-    if (record.spec.store.empty()) continue;
+    if (record.spec.store.empty() || IsOthers(record)) continue;
     const auto removed = RemoveStoredJob(record.spec.store, record.spec.id);
     if (removed) continue;
     return Fail(removed.error().code,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/hidden_commands.h"
 
+#include "control/as_owner.h"
 #include "control/enter.h"
 #include "control/fanout/fanout_node.h"
 #include "control/hold_allocation.h"
@@ -11,6 +12,7 @@ namespace overcap {
 
 HiddenCommand FindHiddenCommand(const std::vector<std::string>& words) {
   if (words.empty()) return nullptr;
+  if (words[0] == "as-owner") return RunAsOwnerStep;
   if (words[0] == "enter") return RunEnter;
   if (words[0] == "enter-sshd") return RunEnterSshd;
   if (words[0] == "hold-allocation") return RunHoldAllocation;

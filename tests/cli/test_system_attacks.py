@@ -7,6 +7,7 @@ import select
 import signal
 import socket
 import struct
+import subprocess
 import time
 
 from overcap_rig import alive, main, shell
@@ -77,6 +78,26 @@ class OthersJobs(SystemRig):
         self.be("alice")
         self.assertEqual(self.job(victim)["state"], "running")
 
+    def test_resubmit_is_the_owners_alone(self):
+        """The user's copy of the spec would be believed by whoever runs the job again."""
+        job_id = self.ended(self.submit("true"))["id"]
+        spec = self.area("alice") / "jobs" / job_id / "spec.json"
+        text = spec.read_text()
+        forged = text.replace(f'"user":"{self.names["alice"]}"', '"user":"root"').replace('"true"', '"id"')
+        self.assertNotEqual(forged, text)
+        self.as_user("alice", lambda: spec.write_text(forged) and 1)
+        self.be("root")
+        done = self.overcap("resubmit", job_id)
+        self.assertEqual([job["user"] for job in self.jobs("ls", "--all")], [self.names["alice"]], "a job of root's")
+        self.assertEqual((done.status, done.out), (4, ""))
+        self.assertIn(f"'{self.names['alice']}', who alone can run it again", done.err)
+        self.assertIn(f"sudo -H -u {self.names['alice']} overcap resubmit {job_id}", done.err)
+        self.refused("resubmit", "--dry-run", job_id, status=4)
+        self.as_user("alice", lambda: spec.write_text(text) and 1)
+        self.be("alice")
+        again = self.ok("resubmit", job_id).out.strip()
+        self.assertEqual(self.ended(again)["user"], self.names["alice"])
+
     def test_the_same_submit_twice_is_one_job_and_another_one_is_refused(self):
         spec = {"id": f"{self.names['bob']}_17_00000001", "command": ["true"], "workdir": "/tmp"}
         first, again, other = self.ask("bob", {"op": "submit", "spec": spec}, {"op": "submit", "spec": spec},
@@ -119,6 +140,208 @@ nodes: {{here: {{gpus: "a40:4", cpus: 8}}}}
     def test_labs_of_others_and_users_of_none_are_refused(self):
         self.refused("submit", "--account", "language", "true", status=4, says="not in lab 'language'")
         self.refused("submit", "--account", "nolab", "true", status=4, says="--account vision")
+
+
+class RootsClient(SystemRig):
+    """Root's own client does not believe what users wrote: it becomes the owner of a job before it opens anything of it."""
+
+    policy = """
+labs:
+  vision: {{gpus: 4, members: [{alice}, {bob}]}}
+nodes: {{here: {{gpus: "a40:4", cpus: 8}}}}
+admins: [{carl}]
+"""
+
+    def planted(self, **spec):
+        """A job of alice's, taken by the engine, whose spec no client would have sent."""
+        job_id = f"{self.names['alice']}_17_{random.randrange(1 << 32):08x}"
+        reply = self.ask("alice", {"op": "submit", "spec": {"id": job_id, "command": ["true"], "workdir": "/tmp", "hold": True, **spec}})
+        self.assertIn("ok", reply)
+        self.ok("abort", job_id)
+        self.ended(job_id)
+        return job_id
+
+    def precious(self):
+        victim = self.root / "precious"
+        (victim / "sub").mkdir(parents=True)
+        victim.chmod(0o700)
+        for name in ("one", "sub/two"):
+            (victim / name).write_text("root's\n")
+        return victim
+
+    def store_with_a_link(self, victim):
+        """A job whose folder in its store is a link to root's."""
+        store = self.homes["alice"] / "st"
+        job_id = self.planted(store={"at": str(store)})
+        self.as_user("alice", lambda: (store / "jobs").mkdir(parents=True, exist_ok=True) or (store / "jobs" / job_id).symlink_to(victim) or 1)
+        self.assertTrue((store / "jobs" / job_id).is_symlink())
+        return job_id
+
+    def test_exec_runs_nothing_of_the_jobs_as_root(self):
+        evil = self.homes["alice"] / "evilbin"
+        self.as_user("alice", lambda: evil.mkdir() or 1)
+        program = self.write("nvidia-smi", f"#!/bin/sh\nid -u >{self.facts}/pwned\nenv; id -G; ps -o sid= -p $$\n", mode=0o755, base=evil)
+        job_id = self.submit("sleep", "600", env={"PATH": f"{evil}:{self.env['PATH']}", "OF_THE_JOB": "yes"})
+        self.until_state(job_id, "running")
+        self.be("root")
+        for verb in ("exec", "ssh"):
+            done = self.ok(verb, job_id, "--", program.name, env={"ROOTS_SECRET": "secret-of-root"})
+            self.assertEqual(self.fact("pwned").strip(), str(self.uid["alice"]), verb)
+            self.assertIn("OF_THE_JOB=yes", done.out)
+            self.assertNotIn("secret-of-root", done.out + done.err)
+            os.unlink(self.facts / "pwned")
+        ids = self.ok("exec", job_id, "--", "id", "-G").out.split()
+        self.assertEqual(sorted(ids), sorted([str(self.gid["alice"]), str(self.group_id)]))
+        fds = self.ok("exec", job_id, "--", "/bin/sh", "-c", "for f in /proc/self/fd/*; do readlink $f; done; true").out
+        self.assertNotIn(str(self.root), fds.replace("/proc", ""))
+        self.assertEqual(self.overcap("exec", job_id, "--", "/bin/sh", "-c", "exit 7").status, 7)
+        self.assertEqual(self.overcap("exec", job_id, "--", "cat", stdin=self.pipe_of(b"typed\n")).out, "typed\n")
+        for who in ("bob", "carl"):
+            self.be(who)
+            self.refused("exec", job_id, "--", "true", status=4, says=self.names["alice"])
+        self.be("alice")
+        self.assertEqual(self.ok("exec", job_id, "--", "id", "-u").out, f"{self.uid['alice']}\n")
+
+    def pipe_of(self, text):
+        read, write = os.pipe()
+        os.write(write, text)
+        os.close(write)
+        self.addCleanup(os.close, read)
+        return read
+
+    def test_on_a_terminal_the_command_has_one_of_its_own(self):
+        """What it types into its terminal reaches nothing of root's."""
+        job_id = self.running(*shell(self.gate()))
+        self.be("root")
+        master, slave = os.openpty()
+        child = subprocess.Popen([str(self.binary), "ssh", job_id, "--", "/bin/sh", "-c", "tty; id -u; read line; echo got $line"],
+                                 env=self.env, cwd=self.here, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+        own = os.ttyname(slave)
+        os.close(slave)
+        text = b""
+        try:
+            while b"got" not in text.replace(b"got $line", b""):
+                self.assertTrue(select.select([master], [], [], 30)[0], text)
+                text += os.read(master, 4096)
+                if text.endswith(f"{self.uid['alice']}\r\n".encode()):
+                    os.write(master, b"hello\r")
+        finally:
+            status = child.wait(30)
+            os.close(master)
+        self.assertEqual(status, 0)
+        self.assertIn("got hello", text.decode())
+        self.assertIn("/dev/pts/", text.decode())
+        self.assertNotIn(own + "\r", text.decode())
+
+    def test_rm_of_root_and_of_administrators_follows_no_link_of_the_owners(self):
+        victim = self.precious()
+        for who in ("root", "carl"):
+            self.be("alice")
+            job_id = self.store_with_a_link(victim)
+            folder = self.area("alice") / "jobs" / job_id
+            self.be(who)
+            done = self.overcap("rm", job_id)
+            self.refused("query", job_id, status=3)
+            self.assertEqual(sorted(os.listdir(victim)), ["one", "sub"], done)
+            self.assertEqual(os.listdir(victim / "sub"), ["two"], done)
+            self.assertFalse(folder.exists())
+            if who == "carl":
+                self.assertEqual(done.status, 0, done)
+                self.assertIn(f"store rm -r {self.homes['alice']}/st/jobs/{job_id}", done.err)
+
+    def test_rm_of_root_removes_jobs_of_several_owners(self):
+        jobs = [self.planted()]
+        self.be("bob")
+        jobs.append(self.ended(self.submit("true"))["id"])
+        running = self.running(*shell(self.gate()))
+        self.be("root")
+        self.refused("rm", running, *jobs, status=6)
+        self.assertEqual(len(self.ok("query", *jobs, "--json").json()), 2)
+        self.assertEqual(sorted(self.ok("rm", *jobs, "--json").json()["removed"]), sorted(jobs))
+        for job_id in jobs:
+            self.refused("query", job_id, status=3)
+
+    def test_keys_of_root_do_not_travel_to_an_address_of_the_owners(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        listener.settimeout(0.5)
+        port = listener.getsockname()[1]
+        keys = {"AZURE_STORAGE_ACCOUNT": "labacct", "AZURE_STORAGE_SAS_TOKEN": "sv=2021&sig=SECRETSIG"}
+        for who, verb in (("root", "logs"), ("root", "query"), ("root", "rm"), ("carl", "logs"), ("carl", "query"), ("carl", "rm")):
+            self.be("alice")
+            job_id = self.planted(store={"at": "az://labacct/cont", "endpoint": f"http://127.0.0.1:{port}"})
+            self.be(who)
+            client = self.start(verb, job_id, env=keys)
+            heard = b""
+            end = time.monotonic() + 5
+            while client.poll() is None and time.monotonic() < end:
+                try:
+                    connection, _ = listener.accept()
+                except TimeoutError:
+                    continue
+                connection.settimeout(1)
+                heard += connection.recv(65536)
+                connection.close()
+            client.kill()
+            client.communicate()
+            self.assertNotIn(b"SECRETSIG", heard, (who, verb))
+            if who == "carl":
+                self.assertEqual(heard, b"", verb)
+
+    def test_a_log_that_is_a_link_shows_root_nothing_of_roots(self):
+        secret = self.write("secret", "line-of-root\n", mode=0o600, base=self.root)
+        job_id = self.ended(self.submit("true"))["id"]
+        log = self.area("alice") / "jobs" / job_id / "attempt-1/rank-0.log"
+        self.as_user("alice", lambda: log.unlink() or log.symlink_to(secret) or 1)
+        self.be("root")
+        for words in (["logs", job_id], ["query", job_id], ["query", "--json", job_id], ["logs", "-f", job_id], ["logs", "--tail", "1", job_id]):
+            done = self.overcap(*words)
+            self.assertNotIn("line-of-root", done.out + done.err, words)
+
+    def test_root_reads_logs_and_records_as_the_owner_and_administrators_have_the_record(self):
+        job_id = self.ended(self.submit(*shell("echo out-of-alice; exit 3")))["id"]
+        self.be("root")
+        self.assertEqual(self.ok("logs", job_id).out, "out-of-alice\n")
+        done = self.ok("query", job_id)
+        self.assertIn("out-of-alice", done.out)
+        self.assertIn("exit status 3", done.out)
+        record = self.job(job_id)
+        self.assertEqual((record["user"], record["exit_status"]), (self.names["alice"], 3))
+        self.assertTrue(record["logs"] and record["dir"])
+        self.assertEqual(self.overcap("logs", "-f", job_id).status, 3)
+        self.assertEqual(self.ok("logs", "--json", job_id).json()[0]["path"], record["logs"][0]["path"])
+        self.be("carl")
+        record = self.job(job_id)
+        self.assertEqual((record["command"][0], record["exit_status"], record["dir"], record["logs"]), ("/bin/sh", 3, None, []))
+        self.assertNotIn("out-of-alice\n", self.ok("query", job_id).out)
+        for verb in ("logs", "resubmit"):
+            self.refused(verb, job_id, status=4, says=self.names["alice"])
+
+    def test_a_person_who_looks_at_a_job_on_a_terminal_sees_text_only(self):
+        text = self.write("text", "\033]0;owned\007\033[2Jhello\n 10%\r 99%\rdone\n", base=self.homes["alice"])
+        job_id = self.ended(self.submit("cat", str(text)))["id"]
+        for who in ("alice", "root"):
+            self.be(who)
+            text = self.on_a_terminal("query", "--no-color", job_id)
+            self.assertIn("hello", text)
+            self.assertIn("done", text)
+            for bad in ("\033", "\a", "99%", "owned"):
+                self.assertNotIn(bad, text, who)
+
+    def on_a_terminal(self, *words):
+        master, slave = os.openpty()
+        who = {} if self.who == "root" else {"user": self.uid[self.who], "group": self.gid[self.who], "extra_groups": []}
+        child = subprocess.Popen([str(self.binary), *words], env=self.env, cwd=self.here, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, **who)
+        os.close(slave)
+        text = b""
+        try:
+            while select.select([master], [], [], 30)[0]:
+                text += os.read(master, 65536)
+        except OSError:
+            pass
+        child.wait(30)
+        os.close(master)
+        return text.decode()
 
 
 class Areas(SystemRig):

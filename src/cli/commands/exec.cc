@@ -9,7 +9,7 @@ Result<int> RunExec(World& world, const Args& args) {
   OC_TRY(words, ReadBesideWords(args));
   if (words.command.empty())
     return Fail(ErrorCode::kUsage, "there is no command to run", "overcap exec JOB -- CMD...");
-  return RunBeside(world, words);
+  return RunBeside(world, "exec", words);
 }
 
 }  // namespace

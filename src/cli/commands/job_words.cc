@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/plain_lines.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/store_words.h"
@@ -85,6 +86,32 @@ Result<std::vector<JobRecord>> QueryJobs(World& world, const std::vector<std::st
   return jobs.cluster->Query(jobs.ids);
 }
 
+Result<FilesRight> RightTo(const World& world, const Cluster& cluster, const JobRecord& record,
+                           JobVerb verb) {
+  return RightToFilesOf(record, HasSharedEngine(world.config(), cluster.Name()), verb);
+}
+
+OwnersRun OwnersCommand(const World& world, const Cluster& cluster, const JobRecord& record,
+                        std::string_view verb, const Args& args, const std::vector<std::string>& words) {
+  OwnersRun run;
+  run.user = record.spec.user;
+  run.variables = EngineVariables(world.config(), cluster.Name());
+  run.words = {std::string(verb), "--cluster", cluster.Name()};
+  if (world.out().json()) run.words.emplace_back("--json");
+  if (world.out().quiet()) run.words.emplace_back("--quiet");
+  for (const auto& [name, value] : args.flags_) {
+    run.words.push_back(name);
+    if (!value.empty()) run.words.push_back(value);
+  }
+  run.words.insert(run.words.end(), words.begin(), words.end());
+  return run;
+}
+
+Result<OwnersRunEnd> RunOwnersCommand(World& world, const OwnersRun& run) {
+  OC_TRY_VOID(world.out().Flush());
+  return RunAsOwner(run);
+}
+
 void PrintRecordJson(World& world, const JobRecord& record) {
   world.out().Json(RecordToJson(record, world.clock().WallUs()));
 }
@@ -138,7 +165,7 @@ std::string StateText(const JobRecord& record, int64_t now_us) {
   } else {
     text = record.state == JobState::kUnknown ? record.raw_state : std::string(JobStateName(record.state));
   }
-  if (!record.reason.empty()) text += StrCat(" (", record.reason, ")");
+  if (!record.reason.empty()) text += StrCat(" (", PlainText(record.reason), ")");
   return text;
 }
 

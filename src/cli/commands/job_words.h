@@ -8,7 +8,9 @@
 
 #include "cli/command.h"
 #include "cli/world.h"
+#include "control/as_owner.h"
 #include "control/open_cluster.h"
+#include "control/others_job.h"
 
 namespace overcap::cli {
 
@@ -26,6 +28,14 @@ Result<NamedJobs> JobsFrom(World& world, const Args& args, std::unique_ptr<Clust
 inline constexpr Flag kFromFlag = {"--from", "", "LOCATION",
                                    "of a job in that store, without asking its cluster"};
 Result<std::vector<JobRecord>> QueryJobs(World& world, const std::vector<std::string>& refs);
+
+// What this process may do with the files of that job: the one rule of control/others_job.h.
+Result<FilesRight> RightTo(const World& world, const Cluster& cluster, const JobRecord& record, JobVerb verb);
+// What the job's owner would type: the verb with the flags of this command, then `words`.
+OwnersRun OwnersCommand(const World& world, const Cluster& cluster, const JobRecord& record,
+                        std::string_view verb, const Args& args, const std::vector<std::string>& words);
+// Runs that to its end, after what this process has printed.
+Result<OwnersRunEnd> RunOwnersCommand(World& world, const OwnersRun& run);
 
 // What `--json` says of jobs: an object when one was named, else an array (docs/formats/api.md).
 void PrintJobsJson(World& world, const std::vector<std::string>& refs, const std::vector<JobRecord>& records);

@@ -66,6 +66,11 @@ Result<int> RunLogs(World& world, const Args& args) {
   OC_TRY(jobs, JobsFrom(world, args, &stored));
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
   JobRecord& record = records.front();
+  OC_TRY(right, RightTo(world, *jobs.cluster, record, JobVerb::kLogs));
+  if (right == FilesRight::kAsOwner) {
+    OC_TRY(end, RunOwnersCommand(world, OwnersCommand(world, *jobs.cluster, record, "logs", args, jobs.ids)));
+    return end.exit_status;
+  }
   ChooseTask(world, &record, &request);
   if (world.out().json()) return PrintPlaces(world, record, request);
   if (args.Has("--follow")) return FollowJob(world, *jobs.cluster, record.spec.id, request);

@@ -128,8 +128,20 @@ Result<BesideWords> ReadBesideWords(const Args& args) {
   return words;
 }
 
-Result<int> RunBeside(World& world, const BesideWords& words) {
+Result<int> RunBeside(World& world, std::string_view verb, const BesideWords& words) {
   OC_TRY(target, FindTarget(world, words.job));
+  OC_TRY(right, RightTo(world, *target.cluster, target.record, JobVerb::kEnter));
+  if (right == FilesRight::kAsOwner) {
+    std::vector<std::string> all = {target.record.spec.id};
+    if (!words.node.empty()) all.insert(all.end(), {"--node", words.node});
+    if (!words.command.empty()) all.emplace_back("--");
+    all.insert(all.end(), words.command.begin(), words.command.end());
+    OwnersRun run = OwnersCommand(world, *target.cluster, target.record, verb, Args(), all);
+    run.terminal = OnTerminal();
+    run.input = !run.terminal;
+    OC_TRY(end, RunOwnersCommand(world, run));
+    return end.exit_status;
+  }
   OC_TRY_VOID(world.out().Flush());
   ClusterSessions* sessions = target.cluster->Sessions();
   if (sessions == nullptr) {

@@ -39,7 +39,8 @@ inline constexpr Flag kBesideFlags[] = {
 Result<BesideWords> ReadBesideWords(const Args& args);
 
 // Runs the command (empty: a shell) beside the job; becomes it where it can.
-Result<int> RunBeside(World& world, const BesideWords& words);
+// `verb` is what was typed.
+Result<int> RunBeside(World& world, std::string_view verb, const BesideWords& words);
 
 bool OnTerminal();  // stdin and stdout are
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/json_scan.h"
 #include "base/json_writer.h"
+#include "base/plain_lines.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
@@ -32,9 +34,15 @@ constexpr Flag kQueryFlags[] = {
 
 constexpr std::string_view kAliases[] = {"q"};
 
-void Fact(Output& out, std::string_view word, std::string_view value) {
+// A job's own words do nothing to a terminal but stand there.
+std::string Shown(const Output& out, std::string_view text) {
+  return out.terminal().out_is_terminal ? PlainText(text) : std::string(text);
+}
+
+void Fact(Output& out, std::string_view word, std::string_view value, Style style = Style::kPlain) {
   if (value.empty()) return;
-  out.Line(StrCat(out.Paint(Style::kDim, StrCat(word, std::string(11 - word.size(), ' '))), value));
+  out.Line(StrCat(out.Paint(Style::kDim, StrCat(word, std::string(11 - word.size(), ' '))),
+                  out.Paint(style, Shown(out, value))));
 }
 
 std::string AttemptText(const JobRecord& record) {
@@ -53,9 +61,9 @@ void PrintFacts(World& world, const JobRecord& record) {
   Output& out = world.out();
   const JobSpec& spec = record.spec;
   const auto time = [](int64_t us) { return us > 0 ? FormatTimeLocal(us) : std::string(); };
-  Fact(out, "job", out.Paint(Style::kBold, spec.id));
+  Fact(out, "job", spec.id, Style::kBold);
   Fact(out, "name", spec.name);
-  Fact(out, "state", out.Paint(StateStyle(record.state), StateText(record, world.clock().WallUs())));
+  Fact(out, "state", StateText(record, world.clock().WallUs()), StateStyle(record.state));
   Fact(out, "failure", FailureText(record));
   Fact(out, "attempt", AttemptText(record));
   if (spec.user != world.user()) Fact(out, "user", spec.user);
@@ -74,7 +82,7 @@ void PrintFacts(World& world, const JobRecord& record) {
   Fact(out, "ended", time(record.ended_us));
   Fact(out, "again of", spec.resubmit_of);
   Fact(out, "folder", record.dir);
-  for (const std::string& note : ReadJobNotes(record)) Fact(out, "note", ToUtf8(note));
+  for (const std::string& note : ReadJobNotes(record)) Fact(out, "note", note);
 }
 
 // The rank whose end the user wants to read: the one that failed first, else rank 0.
@@ -94,7 +102,7 @@ void PrintTail(Output& out, const JobRecord& record) {
     return;
   }
   out.Line(out.Paint(Style::kDim, StrCat("--- last lines of ", whose, " ---")));
-  out.Write(out.terminal().out_is_terminal ? ToUtf8(text) : text);
+  out.Write(Shown(out, text));
   if (text.back() != '\n') out.Line("");
 }
 
@@ -102,6 +110,7 @@ void PrintLogPaths(Output& out, const JobRecord& record) {
   const bool array = !record.spec.array.empty();
   if (array ? record.attempt == 0 : record.logs.empty()) return;
   out.Line(out.Paint(Style::kDim, "--- logs ---"));
+  if (record.dir.empty()) return;  // of another user
   if (array) return out.Line(record.dir + "/attempt-1/task-*.rank-*.log");
   const bool all = record.logs.size() <= kMostPaths || !out.terminal().out_is_terminal;
   const size_t shown = all ? record.logs.size() : kMostPaths;
@@ -116,7 +125,7 @@ void PrintGroup(Output& out, const JobRecord& record) {
   out.Line(out.Paint(Style::kDim, "--- the group ---"));
   const size_t first = story.lines.size() > kMostEvents ? story.lines.size() - kMostEvents : 0;
   if (first > 0) out.Line(StrCat("and ", first, " more before, in ", record.dir, "/events.jsonl"));
-  for (size_t i = first; i < story.lines.size(); ++i) out.Line(story.lines[i]);
+  for (size_t i = first; i < story.lines.size(); ++i) out.Line(Shown(out, story.lines[i]));
 }
 
 void PrintJob(World& world, const JobRecord& record) {
@@ -162,13 +171,11 @@ Result<int> PrintTasks(World& world, const JobRecord& record) {
 
 // What the cluster leaves to be read from the job's folder; the paths of a big array only where all are
 // wanted.
-void AddDetails(World& world, std::vector<JobRecord>* records) {
-  for (JobRecord& record : *records) {
-    AddNodeLogs(&record);
-    if (record.spec.array.empty()) continue;
-    AddFailedTasks(&record);
-    if (world.out().json()) record.logs = ListTaskLogs(record);
-  }
+void AddDetails(World& world, JobRecord* record) {
+  AddNodeLogs(record);
+  if (record->spec.array.empty()) return;
+  AddFailedTasks(record);
+  if (world.out().json()) record->logs = ListTaskLogs(*record);
 }
 
 // A record, what its agents noted, and what happened to the group of an elastic job.
@@ -182,11 +189,68 @@ std::string JsonOf(World& world, const JobRecord& record) {
   return json.insert(json.size() - 1, StrCat(",\"group\":[", Join(ReadJobStory(record).json, ","), "]"));
 }
 
-void PrintJson(World& world, bool one, const std::vector<JobRecord>& records) {
-  std::vector<std::string> each;
-  for (const JobRecord& record : records) each.push_back(JsonOf(world, record));
-  world.out().Json(one ? each.front() : StrCat("[", Join(each, ",\n"), "]"));
+// What the owner's own client says, which the owner might have had a hand in: one object, and about this job.
+Result<std::string> OwnersJson(World& world, const OwnersRun& run, const JobRecord& record) {
+  OC_TRY(end, RunOwnersCommand(world, run));
+  const std::string json(Trim(end.out));
+  if (end.exit_status == 0 && JsonElements(StrCat("[", json, "]")).size() == 1 &&
+      JsonString(JsonMember(json, "id")) == record.spec.id &&
+      JsonString(JsonMember(json, "user")) == record.spec.user)
+    return json;
+  return Fail(ErrorCode::kUnavailable,
+              StrCat("the folder of job '", record.spec.id, "' could not be read as user '",
+                     ToUtf8(record.spec.user), "'"));
 }
+
+// The jobs that were named, each with the rights that it takes.
+class Shower {
+ public:
+  Shower(World& world, const Args& args, Cluster& cluster) : world_(world), args_(args), cluster_(cluster) {}
+
+  Result<int> ShowTasks(const JobRecord& record) {
+    OC_TRY(right, RightTo(world_, cluster_, record, JobVerb::kTasks));
+    if (right != FilesRight::kAsOwner) return PrintTasks(world_, record);
+    OC_TRY(end, RunOwnersCommand(world_, Run(record)));
+    return end.exit_status;
+  }
+
+  Result<int> Show(std::vector<JobRecord> records, bool one) {
+    int status = 0;
+    std::vector<std::string> each;
+    for (JobRecord& record : records) {
+      OC_TRY(right, RightTo(world_, cluster_, record, JobVerb::kQuery));
+      const bool as_owner = right == FilesRight::kAsOwner;
+      if (!as_owner) AddDetails(world_, &record);
+      if (world_.out().json()) {
+        OC_TRY(json, as_owner ? OwnersJson(world_, Run(record), record)
+                              : Result<std::string>(JsonOf(world_, record)));
+        each.push_back(std::move(json));
+        continue;
+      }
+      if (&record != &records.front()) world_.out().Line("");
+      if (!as_owner) {
+        PrintJob(world_, record);
+        continue;
+      }
+      OC_TRY(end, RunOwnersCommand(world_, Run(record)));
+      if (status == 0) status = end.exit_status;
+    }
+    if (world_.out().json()) world_.out().Json(one ? each.front() : StrCat("[", Join(each, ",\n"), "]"));
+    return status;
+  }
+
+ private:
+  OwnersRun Run(const JobRecord& record) const {
+    OwnersRun run = OwnersCommand(world_, cluster_, record, "query", args_, {record.spec.id});
+    run.clean = true;
+    run.capture = world_.out().json() && !args_.Has("--tasks");
+    return run;
+  }
+
+  World& world_;
+  const Args& args_;
+  Cluster& cluster_;
+};
 
 Result<int> RunQuery(World& world, const Args& args) {
   const bool tasks = args.Has("--tasks");
@@ -195,17 +259,9 @@ Result<int> RunQuery(World& world, const Args& args) {
   std::unique_ptr<Cluster> stored;
   OC_TRY(jobs, JobsFrom(world, args, &stored));
   OC_TRY(records, jobs.cluster->Query(jobs.ids));
-  if (tasks) return PrintTasks(world, records.front());
-  AddDetails(world, &records);
-  if (world.out().json()) {
-    PrintJson(world, args.words().size() == 1, records);
-    return 0;
-  }
-  for (size_t i = 0; i < records.size(); ++i) {
-    if (i > 0) world.out().Line("");
-    PrintJob(world, records[i]);
-  }
-  return 0;
+  Shower shower(world, args, *jobs.cluster);
+  if (tasks) return shower.ShowTasks(records.front());
+  return shower.Show(std::move(records), args.words().size() == 1);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ Result<std::vector<SubmitPlan>> PlanAll(World& world, Cluster& cluster, const st
   }
   std::vector<SubmitPlan> plans;
   for (const JobRecord& record : records) {
+    OC_TRY_VOID(RightTo(world, cluster, record, JobVerb::kResubmit));
     OC_TRY(plan, PlanResubmit(cluster, record, gpus, world.clock(), world.random()));
     plans.push_back(std::move(plan));
   }

@@ -7,7 +7,7 @@ namespace {
 
 Result<int> RunSsh(World& world, const Args& args) {
   OC_TRY(words, ReadBesideWords(args));
-  return RunBeside(world, words);
+  return RunBeside(world, "ssh", words);
 }
 
 }  // namespace

@@ -9,9 +9,11 @@
 #include "base/text.h"
 #include "clusters/local/records.h"
 #include "clusters/plan_text.h"
+#include "clusters/shut_files.h"
 #include "model/fits.h"
 #include "model/json_fields.h"
 #include "model/machine_json.h"
+#include "sys/user.h"
 
 namespace overcap {
 namespace {
@@ -82,6 +84,15 @@ Result<SubmitPlan> LocalCluster::Plan(const JobSpec& spec) {
   return SubmitPlan{spec, PlanText(spec)};
 }
 
+Result<std::vector<JobRecord>> LocalCluster::ShutOthers(Result<std::vector<JobRecord>> records) const {
+  if (!options_.system || !records) return records;
+  const std::string own = UserName();
+  for (JobRecord& record : *records) {
+    if (record.spec.user != own) ShutFiles(&record);
+  }
+  return records;
+}
+
 Result<JobRecord> LocalCluster::Submit(const SubmitPlan& plan) {
   JsonWriter request = Request("submit");
   request.Key("spec").Raw(SpecToJson(plan.spec));
@@ -99,7 +110,7 @@ Result<JobRecord> LocalCluster::Submit(const SubmitPlan& plan) {
 
 Result<std::vector<JobRecord>> LocalCluster::Query(const std::vector<std::string>& ids) {
   OC_TRY(reply, Call(Request("query", "ids", ids)));
-  return ReadRecords(reply);
+  return ShutOthers(ReadRecords(reply));
 }
 
 Result<std::vector<JobRecord>> LocalCluster::List(const JobFilter& filter) {
@@ -113,7 +124,7 @@ Result<std::vector<JobRecord>> LocalCluster::List(const JobFilter& filter) {
   request.Field("all", filter.all);
   if (filter.detail != ListDetail::kFull) request.Key("columns").Raw(ListColumns(filter.detail));
   OC_TRY(reply, Call(request));
-  return filter.detail == ListDetail::kFull ? ReadRecords(reply) : ReadRows(reply, filter.detail);
+  return ShutOthers(filter.detail == ListDetail::kFull ? ReadRecords(reply) : ReadRows(reply, filter.detail));
 }
 
 Result<std::vector<std::string>> LocalCluster::Resolve(const std::vector<std::string>& refs) {

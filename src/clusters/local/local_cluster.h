@@ -43,6 +43,8 @@ class LocalCluster : public Cluster {
   const Machine& GetMachine(bool fresh = false) const;
   Result<Machine> AskForMachine() const;
   Result<std::string> Call(const JsonWriter& request);
+  // Of an engine for all users: records of others name no files.
+  Result<std::vector<JobRecord>> ShutOthers(Result<std::vector<JobRecord>> records) const;
 
   Options options_;
   mutable std::optional<Machine> machine_;

@@ -45,7 +45,8 @@ Result<void> RemoveStoredJob(const JobStore& store, const std::string& id) {
 }
 
 Result<std::shared_ptr<Store>> LogStoreOf(const JobRecord& record) {
-  if (record.spec.store.empty()) return std::shared_ptr<Store>();
+  // Without a folder it is a job of another user, whose store is not opened with this user's keys.
+  if (record.spec.store.empty() || record.dir.empty()) return std::shared_ptr<Store>();
   return OpenOnce(record.spec.store);
 }
 
