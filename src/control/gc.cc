@@ -11,6 +11,7 @@
 #include "control/stored/stored_job.h"
 #include "control/stores/job_stores.h"
 #include "sys/posix_files.h"
+#include "sys/strangers_files.h"
 
 namespace overcap {
 namespace {
@@ -24,6 +25,7 @@ Result<std::vector<EndedJob>> EndedJobs(Cluster& cluster, std::map<std::string, 
   OC_TRY(records, cluster.List({.own = true, .all = true}));
   std::vector<EndedJob> ended;
   for (const JobRecord& record : records) {
+    if (IsOthers(record)) continue;
     if (!record.spec.store.empty()) stores->emplace(JobStoreToJson(record.spec.store), record.spec.store);
     if (IsFinal(record.state)) ended.push_back({record.spec.id, record.ended_us, FolderBytes(record.dir)});
   }
@@ -37,7 +39,8 @@ std::vector<JobSpec> SpecsIn(const std::string& jobs_folder) {
   std::vector<JobSpec> specs;
   const auto ids = jobs_folder.empty() ? Result<std::vector<std::string>>() : files.List(jobs_folder);
   for (const std::string& id : ids ? *ids : std::vector<std::string>()) {
-    const auto text = files.Read(StrCat(jobs_folder, "/", id, "/spec.json"));
+    const std::string folder = StrCat(jobs_folder, "/", id), path = folder + "/spec.json";
+    const auto text = StrangerOf(folder) ? StrangersFiles(folder).Read(path) : files.Read(path);
     auto spec = text ? SpecFromJson(*text) : Result<JobSpec>(Fail(text.error()));
     if (spec) specs.push_back(std::move(*spec));
   }

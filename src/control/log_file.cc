@@ -37,7 +37,7 @@ Result<bool> LogReader::Open() {
   if (fd_) return true;
   if (segments_ && looked_) return false;  // begun in one place, it goes on there
   looked_ = true;
-  fd_ = OpenFresh(AT_FDCWD, path_, O_RDONLY);
+  fd_ = OpenFresh(AT_FDCWD, path_, O_RDONLY | O_NONBLOCK);  // a pipe in its place keeps nobody waiting
   struct stat info {};
   // An empty file in its place says only that there is one.
   if (fd_ && segments_ && fstat(fd_.Get(), &info) == 0 && info.st_size == 0) fd_.Reset();

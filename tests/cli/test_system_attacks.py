@@ -298,6 +298,29 @@ admins: [{carl}]
             done = self.overcap(*words)
             self.assertNotIn("line-of-root", done.out + done.err, words)
 
+    def test_a_strangers_job_in_a_folder_store_shows_root_its_record_only(self):
+        secret = self.write("secret", "line-of-root\n", mode=0o600, base=self.root)
+        job_id = self.ended(self.submit("true"))["id"]
+        spec = (self.area("alice") / "jobs" / job_id / "spec.json").read_text()
+        store = self.homes["alice"] / "shared-store"
+
+        def plant():
+            attempt = store / "jobs" / job_id / "attempt-1"
+            (attempt / "rank-0.log").mkdir(parents=True)
+            (store / "jobs" / job_id / "spec.json").write_text(spec)
+            (attempt / "agent-0.claim").write_text("{}")
+            (attempt / "rank-0.log/0000000000000000").symlink_to(secret)
+            return 1
+
+        self.as_user("alice", plant)
+        self.be("root")
+        for words in (["logs"], ["query"], ["query", "--json"], ["logs", "-f"]):
+            done = self.overcap(*words, "--from", str(store), job_id)
+            self.assertNotIn("line-of-root", done.out + done.err, words)
+        self.refused("logs", "--from", str(store), job_id, status=4, says=self.names["alice"])
+        record = self.ok("query", "--json", "--from", str(store), job_id).json()
+        self.assertEqual((record["user"], record["dir"], record["logs"]), (self.names["alice"], None, []))
+
     def test_root_reads_logs_and_records_as_the_owner_and_administrators_have_the_record(self):
         job_id = self.ended(self.submit(*shell("echo out-of-alice; exit 3")))["id"]
         self.be("root")

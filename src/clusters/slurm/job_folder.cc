@@ -32,23 +32,8 @@ std::string AttemptPath(const std::string& job, int attempt) {
   return StrCat(job, "/attempt-", attempt);
 }
 
-// Attempts are made one after the other.
-int LastAttempt(const std::string& job) {
-  int last = 0;
-  while (last < kMostAttempts && PosixFiles().Exists(AttemptPath(job, last + 1))) ++last;
-  return last;
-}
-
 int64_t TimeUs(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000;
-}
-
-// Opened, not only asked for: a network file system then looks at its server.
-int64_t TouchedUs(const std::string& path) {
-  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info {};
-  if (!fd || fstat(fd.Get(), &info) != 0) return 0;
-  return TimeUs(info.st_mtim);
 }
 
 // "0,2" or "0-3" of SLURM_JOB_GPUS, else of CUDA_VISIBLE_DEVICES, in the environment of rank 0.
@@ -71,17 +56,46 @@ std::vector<int> GpusIn(std::string_view environment) {
 }  // namespace
 
 std::optional<std::string> SlurmJobFolder::Read(std::string_view name) const {
-  auto text = PosixFiles().Read(StrCat(path_, "/", name));
+  auto text = ReadPath(StrCat(path_, "/", name));
   if (!text) return std::nullopt;
   return *std::move(text);
 }
 
+Result<std::string> SlurmJobFolder::ReadPath(const std::string& path) const {
+  return stranger_ ? StrangersFiles(path_).Read(path) : PosixFiles().Read(path);
+}
+
+bool SlurmJobFolder::HasPath(const std::string& path) const {
+  return stranger_ ? StrangersFiles(path_).Exists(path) : PosixFiles().Exists(path);
+}
+
+// Opened, not only asked for: a network file system then looks at its server.
+int64_t SlurmJobFolder::TouchedUs(const std::string& path) const {
+  if (stranger_) return StrangersFiles(path_).ModifiedUs(path);
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info {};
+  if (!fd || fstat(fd.Get(), &info) != 0) return 0;
+  return TimeUs(info.st_mtim);
+}
+
+// Attempts are made one after the other.
+int SlurmJobFolder::LastAttempt() const {
+  int last = 0;
+  while (last < kMostAttempts && HasPath(AttemptPath(path_, last + 1))) ++last;
+  return last;
+}
+
+Result<void> SlurmJobFolder::CheckOwn() const {
+  if (!stranger_) return {};
+  return Fail(ErrorCode::kDenied, StrCat("folder '", path_, "' belongs to another user"));
+}
+
 bool SlurmJobFolder::Exists() const {
-  return PosixFiles().Exists(path_ + "/spec.json");
+  return HasPath(path_ + "/spec.json");
 }
 
 Result<JobSpec> SlurmJobFolder::Spec() const {
-  OC_TRY(text, PosixFiles().Read(path_ + "/spec.json"));
+  OC_TRY(text, ReadPath(path_ + "/spec.json"));
   return SpecFromJson(text);
 }
 
@@ -118,13 +132,12 @@ std::optional<JobRecord> SlurmJobFolder::Ended(const JobSpec& spec) const {
 AttemptReport SlurmJobFolder::ReadReport(int attempt, int slot) const {
   AttemptReport found{attempt, slot, 0, 0, {}, 0, {}};
   const std::string agent = StrCat(AttemptPath(path_, attempt), "/agent-", slot);
-  const PosixFiles files;
-  if (const auto claim = files.Read(agent + ".claim")) {
+  if (const auto claim = ReadPath(agent + ".claim")) {
     found.slurm_id = NumberOf(*claim, "slurm_id");
     found.slurm_restart = static_cast<int>(NumberOf(*claim, "slurm_restart"));
     found.touched_us = TouchedUs(agent + ".claim");
   }
-  if (const auto text = files.Read(agent + ".jsonl")) {
+  if (const auto text = ReadPath(agent + ".jsonl")) {
     found.report = ParseAgentReport(*text);
     found.touched_us = std::max(found.touched_us, TouchedUs(agent + ".jsonl"));
   }
@@ -133,6 +146,7 @@ AttemptReport SlurmJobFolder::ReadReport(int attempt, int slot) const {
 
 std::vector<AttemptReport> SlurmJobFolder::ReadSlots(const ArraySpec& array) const {
   std::vector<AttemptReport> slots;
+  if (stranger_) return slots;  // there may be any number of them, of any size
   const auto names = PosixFiles().List(AttemptPath(path_, 1));
   for (const std::string& name : names ? *names : std::vector<std::string>()) {
     constexpr std::string_view kStart = "agent-", kEnd = ".claim";
@@ -148,6 +162,10 @@ std::vector<AttemptReport> SlurmJobFolder::ReadSlots(const ArraySpec& array) con
 // Whoever sends it holds a lock, which ends with them.
 void SlurmJobFolder::ReadSending(JobEvidence* evidence) const {
   const std::string path = path_ + "/script.sh";
+  if (stranger_) {
+    evidence->made_us = TouchedUs(path);
+    return;
+  }
   const Fd fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
   struct stat info {};
   if (fd && fstat(fd.Get(), &info) == 0) evidence->made_us = TimeUs(info.st_mtim);
@@ -156,6 +174,7 @@ void SlurmJobFolder::ReadSending(JobEvidence* evidence) const {
 }
 
 Result<Fd> SlurmJobFolder::LockSending() const {
+  OC_TRY_VOID(CheckOwn());
   const std::string path = path_ + "/script.sh";
   Fd fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!fd) return Fail(ErrnoError(errno, StrCat("cannot open '", path, "'")));
@@ -175,7 +194,7 @@ JobEvidence SlurmJobFolder::Evidence(JobSpec spec) const {
   evidence.cancel = Cancel();
   evidence.hold = Hold();
   if (spec.array.empty()) {
-    if (const int last = LastAttempt(path_); last > 0) {
+    if (const int last = LastAttempt(); last > 0) {
       evidence.last = ReadReport(last, 0);
       if (spec.resources.gpus > 0) {
         const auto environment = Read(StrCat("attempt-", last, "/environment"));
@@ -190,6 +209,7 @@ JobEvidence SlurmJobFolder::Evidence(JobSpec spec) const {
 }
 
 Result<bool> SlurmJobFolder::Make(const JobSpec& spec, std::string_view script) {
+  OC_TRY_VOID(CheckOwn());
   PosixFiles files;
   OC_TRY_VOID(files.MakeFolders(path_));
   auto made = files.CreateExclusive(path_ + "/spec.json", SpecToJson(spec));
@@ -207,6 +227,7 @@ Result<bool> SlurmJobFolder::Make(const JobSpec& spec, std::string_view script) 
 }
 
 Result<SlurmHandle> SlurmJobFolder::WriteHandle(const SlurmHandle& handle) {
+  OC_TRY_VOID(CheckOwn());
   JsonWriter out;
   out.BeginObject().Field("driver", "slurm").Field("cluster", handle.cluster);
   out.Field("slurm_id", handle.slurm_id).Field("made_by", handle.made_by).Field("t", handle.at_us);
@@ -220,6 +241,7 @@ Result<SlurmHandle> SlurmJobFolder::WriteHandle(const SlurmHandle& handle) {
 }
 
 Result<void> SlurmJobFolder::WriteCancel(const CancelWish& wish) {
+  OC_TRY_VOID(CheckOwn());
   JsonWriter out;
   out.BeginObject().Field("t", wish.at_us).Field("by", wish.by).Field("reason", wish.reason).EndObject();
   auto made = PosixFiles().CreateExclusive(path_ + "/cancel.json", out.Take() + "\n");
@@ -228,12 +250,14 @@ Result<void> SlurmJobFolder::WriteCancel(const CancelWish& wish) {
 }
 
 Result<void> SlurmJobFolder::WriteHold(const HoldAct& act) {
+  OC_TRY_VOID(CheckOwn());
   JsonWriter out;
   out.BeginObject().Field("t", act.at_us).Field("held", act.held).EndObject();
   return PosixFiles().WriteAtomic(path_ + "/hold.json", out.Take() + "\n", false);
 }
 
 Result<void> SlurmJobFolder::WriteEnded(const JobRecord& record, int64_t now_us) {
+  OC_TRY_VOID(CheckOwn());
   return PosixFiles().WriteAtomic(path_ + "/ended.json", RecordToJson(record, now_us) + "\n", true);
 }
 

@@ -12,13 +12,17 @@
 #include "clusters/slurm/job_evidence.h"
 #include "model/job_record.h"
 #include "sys/fd.h"
+#include "sys/strangers_files.h"
 
 namespace overcap {
 
 class SlurmJobFolder {
  public:
-  explicit SlurmJobFolder(std::string path) : path_(std::move(path)) {}
+  explicit SlurmJobFolder(std::string path) : path_(std::move(path)), stranger_(StrangerOf(path_)) {}
   const std::string& path() const { return path_; }
+  // Who has made the folder where that is another user: then nothing is written, and it is read without
+  // following links, bounded (docs/formats/slurm-job.md).
+  const std::optional<uid_t>& stranger() const { return stranger_; }
 
   bool Exists() const;
   Result<JobSpec> Spec() const;  // kNotFound when there is no such job
@@ -46,11 +50,17 @@ class SlurmJobFolder {
 
  private:
   std::optional<std::string> Read(std::string_view name) const;
+  Result<std::string> ReadPath(const std::string& path) const;
+  bool HasPath(const std::string& path) const;
+  int64_t TouchedUs(const std::string& path) const;
+  int LastAttempt() const;
+  Result<void> CheckOwn() const;
   AttemptReport ReadReport(int attempt, int slot) const;
   void ReadSending(JobEvidence* evidence) const;
   std::vector<AttemptReport> ReadSlots(const ArraySpec& array) const;
 
   std::string path_;
+  std::optional<uid_t> stranger_;
 };
 
 }  // namespace overcap

@@ -212,8 +212,16 @@ Result<void> SlurmCluster::Act(std::vector<std::string> command, const std::vect
   return {};
 }
 
+Result<void> SlurmCluster::CheckOwn(const std::vector<std::string>& ids, std::string_view verb) const {
+  for (const std::string& id : ids) {
+    if (!IsSlurmNumber(id)) OC_TRY_VOID(jobs_->CheckOwn(id, verb));
+  }
+  return {};
+}
+
 Result<void> SlurmCluster::Cancel(const std::vector<std::string>& ids, const std::string& reason) {
   if (ids.empty()) return {};
+  OC_TRY_VOID(CheckOwn(ids, "stopped"));
   OC_TRY(records, jobs_->Query(ids, 0));
   std::vector<std::string> numbers;
   for (const JobRecord& record : records) {
@@ -237,6 +245,7 @@ void SlurmCluster::TellStore(const JobRecord& record) {
 }
 
 Result<void> SlurmCluster::Hold(const std::vector<std::string>& ids) {
+  OC_TRY_VOID(CheckOwn(ids, "held"));
   OC_TRY(records, jobs_->Query(ids, 0));
   std::vector<std::string> numbers;
   for (const JobRecord& record : records) {
@@ -253,6 +262,7 @@ Result<void> SlurmCluster::Hold(const std::vector<std::string>& ids) {
 }
 
 Result<void> SlurmCluster::Release(const std::vector<std::string>& ids) {
+  OC_TRY_VOID(CheckOwn(ids, "released"));
   OC_TRY(records, jobs_->Query(ids, 0));
   std::vector<std::string> numbers;
   std::erase_if(records, [](const JobRecord& record) {
@@ -275,6 +285,7 @@ Result<void> SlurmCluster::NoteHold(const std::vector<JobRecord>& records, bool 
 }
 
 Result<void> SlurmCluster::Remove(const std::vector<std::string>& ids) {
+  OC_TRY_VOID(CheckOwn(ids, "removed"));
   OC_TRY(records, jobs_->Query(ids, 0));
   for (const JobRecord& record : records) {
     if (IsSlurmNumber(record.spec.id)) {

@@ -60,6 +60,7 @@ class SlurmCluster : public Cluster {
   Result<Ahead> FindAhead(const JobSpec& spec, const std::vector<JobRecord>& records);
   Result<JobRecord> AfterSubmit(const JobSpec& spec);
   Result<JobRecord> NeverStarted(const JobSpec& spec, const std::string& why);
+  Result<void> CheckOwn(const std::vector<std::string>& ids, std::string_view verb) const;
   void TellStore(const JobRecord& record);
   Result<std::string> Number(const JobRecord& record);
   Result<void> Act(std::vector<std::string> command, const std::vector<std::string>& numbers, bool comma);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "clusters/slurm/job_folder.h"
@@ -108,6 +109,53 @@ TEST_F(SlurmClusterTest, AnEndThatTheAgentReportsIsKnownWithoutSlurm) {
   EXPECT_EQ(QueryOne(id).exit_status, 3);
   EXPECT_TRUE(slurm_->calls.empty());
   EXPECT_TRUE(std::filesystem::exists(FolderOf(id) + "/ended.json"));
+}
+
+class StrangersJob : public SlurmClusterTest {
+ protected:
+  static constexpr uid_t kStranger = 61001;
+
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: folders of others need root";
+    SlurmClusterTest::SetUp();
+    id_ = Submit(Spec());
+    Report(
+        id_,
+        R"({"e":"end","t":9,"state":"failed","exit_status":3,"signal":0,"first_failed_rank":0,"reason":""})"
+        "\n");
+    ASSERT_EQ(chown(FolderOf(id_).c_str(), kStranger, kStranger), 0);
+  }
+
+  std::string id_;
+};
+
+TEST_F(StrangersJob, ItsRecordNamesItsOwnerAndNoFiles) {
+  const JobRecord record = QueryOne(id_);
+  EXPECT_EQ(record.state, JobState::kFailed);
+  EXPECT_EQ(record.exit_status, 3);
+  EXPECT_EQ(record.spec.user, std::to_string(kStranger));
+  EXPECT_EQ(record.dir, "");
+  EXPECT_TRUE(record.logs.empty());
+  EXPECT_FALSE(std::filesystem::exists(FolderOf(id_) + "/ended.json"));
+  EXPECT_EQ(cluster_->List({.all = true})->size(), 1u);
+  EXPECT_FALSE(cluster_->Resolve({"last"}));
+}
+
+TEST_F(StrangersJob, NothingIsDoneWithItAndNothingIsWrittenThere) {
+  slurm_->calls.clear();
+  EXPECT_EQ(cluster_->Cancel({id_}, "x").error().code, ErrorCode::kDenied);
+  EXPECT_EQ(cluster_->Hold({id_}).error().code, ErrorCode::kDenied);
+  EXPECT_EQ(cluster_->Release({id_}).error().code, ErrorCode::kDenied);
+  EXPECT_EQ(cluster_->Remove({id_}).error().code, ErrorCode::kDenied);
+  EXPECT_TRUE(slurm_->calls.empty());
+  EXPECT_TRUE(std::filesystem::exists(FolderOf(id_)));
+  EXPECT_FALSE(std::filesystem::exists(FolderOf(id_) + "/cancel.json"));
+}
+
+TEST_F(StrangersJob, LinksInItsFolderAreNotFollowed) {
+  std::filesystem::rename(FolderOf(id_) + "/spec.json", StrCat(root_, "/elsewhere"));
+  std::filesystem::create_symlink(StrCat(root_, "/elsewhere"), FolderOf(id_) + "/spec.json");
+  EXPECT_EQ(cluster_->Query({id_}).error().code, ErrorCode::kNotFound);
 }
 
 TEST_F(SlurmClusterTest, AJobAfterOneThatFailedNeverStartsAndIsNotSent) {

@@ -168,7 +168,7 @@ void SlurmJobs::JudgeList(const std::vector<std::string>& ids, std::vector<JobRe
 std::optional<JobRecord> SlurmJobs::ArrayRow(const std::string& id,
                                              const std::vector<const SqueueRow*>& rows) {
   auto spec = Folder(id).Spec();
-  if (!spec) return std::nullopt;
+  if (!spec || Folder(id).stranger()) return std::nullopt;
   JobRecord record;
   for (const SqueueRow* row : rows) {
     const SlurmState state = ReadSlurmState(row->state(), row->reason());
@@ -320,6 +320,7 @@ Result<std::string> SlurmJobs::ResolveOne(const std::string& ref, const std::vec
   int64_t newest_s = 0;
   const auto take = [&](const std::string& id) {
     auto spec = Folder(id).Spec();
+    if (last && Folder(id).stranger()) return false;
     if (!spec || spec->cluster != context_->settings().name) return false;
     known.emplace_back(id, *std::move(spec));
     return true;

@@ -6,9 +6,11 @@
 #include <map>
 
 #include "base/text.h"
+#include "clusters/shut_files.h"
 #include "clusters/slurm/slurm_open_job.h"
 #include "clusters/slurm/submit_reply.h"
 #include "model/job_id.h"
+#include "sys/user.h"
 
 namespace overcap {
 namespace {
@@ -27,6 +29,11 @@ Result<std::pair<int64_t, int>> ReadNumber(const std::string& id) {
   const auto task = line == std::string::npos ? -1 : ParseInt(id.substr(line + 1)).value_or(INT64_MAX);
   if (number && task < INT32_MAX) return std::pair(int64_t{*number}, static_cast<int>(task));
   return Fail(ErrorCode::kNotFound, StrCat("there is no job '", id, "'"));
+}
+
+std::string NameOfStranger(const SlurmJobFolder& folder) {
+  const auto user = FindUser(*folder.stranger());
+  return user ? user->name : std::to_string(*folder.stranger());
 }
 
 }  // namespace
@@ -53,12 +60,39 @@ JobRecord SlurmJobs::Settle(JobRecord record) {
   return record;
 }
 
+JobRecord SlurmJobs::StrangersRecord(const SlurmJobFolder& folder, const JobSpec& spec) const {
+  JobRecord record;
+  if (auto ended = folder.Ended(spec)) {
+    record = *std::move(ended);
+  } else {
+    const int64_t now_us = context_->clock().WallUs();
+    const JobEvidence evidence = folder.Evidence(spec);
+    record = JudgeJob(evidence, SlurmSight(), now_us).record;
+    if (!IsFinal(record.state) && ReportLives(evidence.last, now_us)) record.state = JobState::kRunning;
+  }
+  record.spec.user = NameOfStranger(folder);
+  ShutFiles(&record);
+  return record;
+}
+
+Result<void> SlurmJobs::CheckOwn(const std::string& id, std::string_view verb) const {
+  const SlurmJobFolder folder = Folder(id);
+  if (!folder.stranger()) return {};
+  return Fail(ErrorCode::kDenied, StrCat("job '", id, "' belongs to user '", NameOfStranger(folder),
+                                         "', who alone can have it ", verb));
+}
+
 Result<std::optional<JobEvidence>> SlurmJobs::Load(const std::string& id, JobRecord* record) {
   if (!IsJobId(id)) return NoSuchJob(id);
   const SlurmJobFolder folder = Folder(id);
   auto spec = folder.Spec();
   if (!spec && spec.error().code != ErrorCode::kNotFound) return Fail(std::move(spec).error());
   if (!spec || (!spec->cluster.empty() && spec->cluster != context_->settings().name)) return NoSuchJob(id);
+  if (folder.stranger()) {
+    if (spec->id != id) return NoSuchJob(id);
+    *record = StrangersRecord(folder, *spec);
+    return std::optional<JobEvidence>();
+  }
   if (auto ended = folder.Ended(*spec)) {
     *record = *std::move(ended);
     return std::optional<JobEvidence>();

@@ -44,6 +44,9 @@ class SlurmJobs {
   Result<void> ForEach(const JobFilter& filter, const std::function<void(const JobRecord&)>& take);
   Result<std::vector<std::string>> Resolve(const std::vector<std::string>& refs);
 
+  // kDenied for a job whose folder another user has made.
+  Result<void> CheckOwn(const std::string& id, std::string_view verb) const;
+
   // Notes that a job has ended: nothing more can happen to it.
   JobRecord Settle(JobRecord record);
 
@@ -52,6 +55,8 @@ class SlurmJobs {
   struct ListWork;  // slurm_job_list.cc
 
   tl::unexpected<Error> NoSuchJob(const std::string& id) const;
+  // Of a job whose folder another user has made: what that says, and nothing that could be opened.
+  JobRecord StrangersRecord(const SlurmJobFolder& folder, const JobSpec& spec) const;
   // Empty: it has ended, and `record` says how.
   Result<std::optional<JobEvidence>> Load(const std::string& id, JobRecord* record);
   void Judge(std::vector<Open>* open);

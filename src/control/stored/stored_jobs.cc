@@ -6,12 +6,15 @@
 #include <thread>
 
 #include "base/text.h"
+#include "clusters/shut_files.h"
 #include "control/array_tasks.h"
 #include "control/stores/job_stores.h"
 #include "model/job_ref.h"
 #include "snapshot/sha256.h"
 #include "stores/job_files.h"
 #include "sys/posix_files.h"
+#include "sys/strangers_files.h"
+#include "sys/user.h"
 
 namespace overcap {
 namespace {
@@ -55,6 +58,15 @@ void ReadLastAttempt(const std::string& folder, JobRecord* record) {
   if (!again) record->ended_us = report.ended_us;
 }
 
+// Who has made the job's folder in a store that is a folder of this machine, where that is another user. What
+// stands in other stores is nobody's: there the keys say who reads.
+std::optional<uid_t> StrangerIn(const std::string& location, const std::string& id) {
+  constexpr std::string_view kScheme = "file://";
+  const std::string folder = location.starts_with(kScheme) ? location.substr(kScheme.size()) : location;
+  if (!folder.starts_with('/')) return std::nullopt;
+  return StrangerOf(StrCat(folder, "/jobs/", id));
+}
+
 }  // namespace
 
 JobRecord RecordFromReports(JobSpec spec, const std::string& folder) {
@@ -94,7 +106,13 @@ Result<JobRecord> StoredJobs::QueryOne(const std::string& id) {
   } else {
     OC_TRY_VOID(BringReports(*store_, job, "attempt-1/agent-", folder));
   }
-  return RecordFromReports(std::move(spec), folder);
+  JobRecord record = RecordFromReports(std::move(spec), folder);
+  if (const auto stranger = StrangerIn(at_.at, id)) {
+    const auto user = FindUser(*stranger);
+    record.spec.user = user ? user->name : std::to_string(*stranger);
+    ShutFiles(&record);
+  }
+  return record;
 }
 
 Result<std::vector<JobRecord>> StoredJobs::Query(const std::vector<std::string>& ids) {

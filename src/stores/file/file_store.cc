@@ -125,7 +125,7 @@ Result<void> FileStore::Put(const std::string& key, std::span<const std::string_
 // Objects are opened even to be looked at: over NFS an open asks the server, a stat may not.
 int FileStore::OpenObject(const std::string& key, Fd* fd, StoredObjectInfo* info) const {
   return WithRoot([&](int root) {
-    *fd = OpenFresh(root, key, O_RDONLY | O_NONBLOCK);
+    *fd = OpenKey(root, key, O_RDONLY | O_NONBLOCK, options_.keys);
     struct stat found {};
     if (!*fd) return errno == ENOTDIR ? ENOENT : errno;
     if (fstat(fd->Get(), &found) != 0) {
@@ -197,7 +197,14 @@ Result<StorePage> FileStore::List(const std::string& prefix, const std::string& 
 
 Result<void> FileStore::Remove(const std::string& key) {
   OC_TRY_VOID(ValidKey(key, options_.keys));
-  const int error = WithRoot([&](int root) { return unlinkat(root, key.c_str(), 0) == 0 ? 0 : errno; });
+  const int error = WithRoot([&](int root) {
+    const size_t slash = key.rfind('/');
+    const std::string folder = slash == std::string::npos ? "" : key.substr(0, slash);
+    const Fd fd = OpenKey(root, folder, O_PATH | O_DIRECTORY, options_.keys);
+    return fd && unlinkat(fd.Get(), key.c_str() + (slash == std::string::npos ? 0 : slash + 1), 0) == 0
+               ? 0
+               : errno;
+  });
   // A folder is no object: there is nothing under this key.
   if (error == 0 || error == ENOENT || error == ENOTDIR || error == EISDIR) return {};
   return Fail(FileStoreError(error, "remove", key, folder_));

@@ -161,6 +161,25 @@ TEST_F(FileStoreTest, AFolderAtTheTopMayStandOnAnotherDisk) {
   EXPECT_EQ(store_->ListAll("packs/")->size(), 1u);
 }
 
+TEST_F(FileStoreTest, LinksDeeperThanTheTopLeadNowhere) {
+  ASSERT_EQ(mkdir((folder_ / "victim").c_str(), 0700), 0);
+  WriteFile(folder_ / "victim/file", "of another");
+  ASSERT_TRUE(store_->Put("jobs/a/file", "1"));
+  ASSERT_EQ(symlink((folder_ / "victim").c_str(), Path("jobs/b").c_str()), 0);
+  ASSERT_EQ(symlink((folder_ / "victim/file").c_str(), Path("jobs/a/link").c_str()), 0);
+  EXPECT_EQ(store_->ListAll("jobs/b/")->size(), 0u);
+  EXPECT_EQ(store_->ListAll("jobs/")->size(), 1u);
+  for (const char* key : {"jobs/b/file", "jobs/a/link"}) {
+    EXPECT_EQ(store_->Get(key).error().code, ErrorCode::kNotFound) << key;
+    EXPECT_EQ(store_->Stat(key).error().code, ErrorCode::kNotFound) << key;
+    EXPECT_TRUE(store_->Remove(key)) << key;
+  }
+  EXPECT_EQ(NamesIn(folder_ / "victim"), std::vector<std::string>{"file"});
+  EXPECT_EQ(NamesIn(Path("jobs/a")), std::vector<std::string>{"file"});
+  EXPECT_TRUE(store_->Remove("jobs/a/file"));
+  EXPECT_EQ(store_->ListAll("jobs/")->size(), 0u);
+}
+
 TEST_F(FileStoreTest, LinksInCirclesEnd) {
   ASSERT_TRUE(store_->Put("a/b", "1"));
   ASSERT_EQ(symlink(store_->Location().c_str(), Path("loop").c_str()), 0);

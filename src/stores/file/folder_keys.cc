@@ -12,6 +12,7 @@
 #include "stores/file/object_file.h"
 #include "sys/fd.h"
 #include "sys/fresh_open.h"
+#include "sys/open_without_links.h"
 
 namespace overcap {
 namespace {
@@ -26,9 +27,9 @@ bool Gone(int error) {
 
 // Calls `visit(name, d_type)` for all names but "." and "..".
 template <typename Visit>
-int ReadNames(int root, const std::string& folder, const Visit& visit) {
+int ReadNames(int root, const std::string& folder, KeyRule rule, const Visit& visit) {
   // Opened anew each time: over NFS this is what makes sure that the names are those of now.
-  Fd fd = OpenFresh(root, folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  Fd fd = OpenKey(root, folder, O_RDONLY | O_DIRECTORY, rule);
   if (!fd) return errno;
   const std::unique_ptr<DIR, int (*)(DIR*)> names(fdopendir(fd.Get()), closedir);
   if (!names) return errno;
@@ -74,7 +75,7 @@ class KeyLister {
   // `folder` is "" or ends with '/'.
   int Visit(const std::string& folder) {
     std::vector<std::string> paths;
-    const int error = ReadNames(root_, folder, [&](std::string_view name, unsigned char hint) {
+    const int error = ReadNames(root_, folder, rule_, [&](std::string_view name, unsigned char hint) {
       if (IsKeyPart(name, rule_)) Collect(folder + std::string(name), hint, folder.empty(), &paths);
     });
     if (error != 0) return Failed(error, folder);
@@ -138,7 +139,7 @@ using TemporaryVisit = std::function<void(const std::string& path, int64_t modif
 int VisitTemporariesBelow(int root, const std::string& folder, KeyRule rule, const TemporaryVisit& visit,
                           std::string* failed) {
   std::vector<std::string> folders;
-  const int error = ReadNames(root, folder, [&](std::string_view name, unsigned char hint) {
+  const int error = ReadNames(root, folder, rule, [&](std::string_view name, unsigned char hint) {
     const std::string path = folder + std::string(name);
     struct stat info {};
     if ((name.starts_with(kTemporaryBegin) || name.starts_with(kPartialBegin)) &&
@@ -158,7 +159,29 @@ int VisitTemporariesBelow(int root, const std::string& folder, KeyRule rule, con
   return 0;
 }
 
+Fd OpenPlainKey(int root, const std::string& path, int flags) {
+  const size_t slash = path.find('/');
+  if (slash == std::string::npos || slash + 1 == path.size())
+    return OpenRetrying(root, path.empty() ? "." : path, flags);
+  Fd fd = OpenWithoutLinks(root, path, flags);
+  if (fd || (errno != ELOOP && errno != ENOTDIR)) return fd;
+  const Fd first = OpenRetrying(root, path.substr(0, slash), O_PATH | O_DIRECTORY);
+  fd = first ? OpenWithoutLinks(first.Get(), path.substr(slash + 1), flags) : Fd();
+  if (!fd && errno == ELOOP) errno = ENOTDIR;
+  return fd;
+}
+
 }  // namespace
+
+Fd OpenKey(int root, const std::string& path, int flags, KeyRule rule) {
+  if (rule == KeyRule::kAny) return OpenFresh(root, path.empty() ? "." : path, flags);
+  Fd fd = OpenPlainKey(root, path, flags);
+  if (fd || (errno != ENOENT && errno != ESTALE)) return fd;
+  const int error = errno;
+  if (AskForFolder(root, path)) return OpenPlainKey(root, path, flags);
+  errno = error;
+  return fd;
+}
 
 int64_t ModifiedUs(const struct stat& info) {
   return static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000 + info.st_mtim.tv_nsec / 1000;
