@@ -35,7 +35,11 @@ void Output::SetModes(bool json, bool quiet, bool no_color) {
 }
 
 void Output::Line(std::string_view text) {
-  Write(text);
+  if (terminal_.out_is_terminal) {
+    Write(OnlyColours(text));
+  } else {
+    Write(text);
+  }
   std::fputc('\n', out_);
 }
 
@@ -61,12 +65,13 @@ void Output::Print(const Table& table) {
 void Output::Note(std::string_view text) {
   if (quiet_ || json_) return;
   ClearProgress();
-  Put(err_, StrCat(text, "\n"));
+  Put(err_, StrCat(ForErr(text), "\n"));
 }
 
 void Output::Warn(std::string_view text) {
   ClearProgress();
-  Put(err_, StrCat(PaintIf(terminal_.err_color, Style::kYellow, "overcap: warning:"), " ", text, "\n"));
+  Put(err_,
+      StrCat(PaintIf(terminal_.err_color, Style::kYellow, "overcap: warning:"), " ", ForErr(text), "\n"));
 }
 
 void Output::PrintError(const Error& error) {
@@ -76,15 +81,15 @@ void Output::PrintError(const Error& error) {
     Put(err_, ErrorJson(error) + "\n");
     return;
   }
-  Put(err_, StrCat(PaintIf(terminal_.err_color, Style::kRed, "overcap:"), " ", error.message, "\n"));
+  Put(err_, StrCat(PaintIf(terminal_.err_color, Style::kRed, "overcap:"), " ", ForErr(error.message), "\n"));
   if (error.hint.empty()) return;
-  Put(err_, StrCat(PaintIf(terminal_.err_color, Style::kBlue, "hint:"), " ", error.hint, "\n"));
+  Put(err_, StrCat(PaintIf(terminal_.err_color, Style::kBlue, "hint:"), " ", ForErr(error.hint), "\n"));
 }
 
 void Output::Progress(std::string_view text) {
   if (!terminal_.err_is_terminal || quiet_ || json_) return;
   const int width = terminal_.width > 0 ? terminal_.width : 80;
-  Put(err_, StrCat("\r", ShortenToWidth(text, width - 1), "\033[K"));
+  Put(err_, StrCat("\r", ShortenToWidth(OnlyColours(text), width - 1), "\033[K"));
   std::fflush(err_);
   progress_shown_ = true;
 }
@@ -94,6 +99,10 @@ void Output::ClearProgress() {
   Put(err_, "\r\033[K");
   std::fflush(err_);
   progress_shown_ = false;
+}
+
+std::string Output::ForErr(std::string_view text) const {
+  return terminal_.err_is_terminal ? OnlyColours(text) : std::string(text);
 }
 
 std::string Output::Paint(Style style, std::string_view text) const {

@@ -57,6 +57,8 @@ class Output {
   Result<void> Flush();
 
  private:
+  std::string ForErr(std::string_view text) const;
+
   std::FILE* out_;
   std::FILE* err_;
   Terminal terminal_;

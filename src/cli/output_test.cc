@@ -73,6 +73,26 @@ TEST(Output, ProgressIsOnlyForTerminalsAndIsClearedByTheNextLine) {
   EXPECT_EQ(terminal.Out(), "done\n");
 }
 
+TEST(Output, WhatATerminalShowsHasNoEscapesButColours) {
+  const std::string evil =
+      "\033[31mred\033[0m \033]0;title\a\033[2Jtext\xC2\x9B"
+      "1mc";
+  const std::string shown =
+      "\033[31mred\033[0m text\xEF\xBF\xBD"
+      "1mc";
+  Captured terminal(kColorful);
+  terminal->Line(evil);
+  terminal->Note(evil);
+  terminal->PrintError({ErrorCode::kNotFound, evil, ""});
+  EXPECT_EQ(terminal.Out(), shown + "\n");
+  EXPECT_NE(terminal.Err().find(shown), std::string::npos);
+  EXPECT_EQ(terminal.Err().find("\033]"), std::string::npos);
+  EXPECT_EQ(terminal.Err().find("\033[2J"), std::string::npos);
+  Captured file;
+  file->Line(evil);
+  EXPECT_EQ(file.Out(), evil + "\n");
+}
+
 TEST(Output, NotesAreSilentWhenQuiet) {
   Captured output;
   output->Note("captured 3 files");

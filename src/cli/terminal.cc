@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/plain_lines.h"
 #include "base/text.h"
 
 namespace overcap::cli {
@@ -87,6 +88,21 @@ int DisplayWidth(std::string_view utf8) {
     utf8.remove_prefix(glyph.bytes);
   }
   return width;
+}
+
+std::string OnlyColours(std::string_view text) {
+  const auto plain = [](char c) { return (c >= 0x20 && c < 0x7F) || c == '\n' || c == '\t'; };
+  if (std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  std::string out;
+  size_t from = 0;
+  for (size_t at = text.find('\033'); at != std::string_view::npos; at = text.find('\033', at + 1)) {
+    const std::string_view escape = text.substr(at, EscapeLength(text.substr(at)));
+    if (escape.empty() || escape.back() != 'm') continue;
+    out += PlainText(text.substr(from, at - from));
+    out += escape;
+    from = at + escape.size();
+  }
+  return out + PlainText(text.substr(from));
 }
 
 std::string ShortenToWidth(std::string_view utf8, int width) {

@@ -22,6 +22,10 @@ Terminal DetectTerminal();
 // two.
 int DisplayWidth(std::string_view utf8);
 
+// For a terminal: `text` without escape sequences and controls but colours, newlines and tabs. What it quotes
+// may be of people who would do more with it.
+std::string OnlyColours(std::string_view text);
+
 // The beginning of `utf8` that fits, with "…" at its end when something is missing.
 std::string ShortenToWidth(std::string_view utf8, int width);
 
