@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "clusters/cluster_sessions.h"
+#include "control/others_job.h"
 #include "control/ssh_config_file.h"
 #include "control/ssh_keys.h"
 #include "control/submitter_environment.h"
@@ -185,6 +186,7 @@ Result<bool> EndAllocation(const AllocWorld& world, const AllocationState& state
 
 Result<Replacement> PlanConnection(Cluster& cluster, const JobRecord& record, const std::string& binary,
                                    const std::string& keys) {
+  OC_TRY_VOID(CheckNotOthers(record));
   std::vector<std::string> words = {binary,  "enter-sshd", "--keys",    keys,
                                     "--job", record.dir,   "--attempt", std::to_string(record.attempt)};
   ClusterSessions* sessions = cluster.Sessions();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <optional>
@@ -29,11 +30,14 @@
 namespace overcap {
 namespace {
 
+using std::chrono::steady_clock;
+
 constexpr std::string_view kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr size_t kMostCaptured = 64 << 20;
 constexpr size_t kBlock = 64 << 10;
 constexpr int kTickMs = 100;
-constexpr int kTicksToEnd = 100;  // between TERM or HUP and KILL
+constexpr std::chrono::seconds kTimeToEnd{10};   // between TERM or HUP and KILL
+constexpr std::chrono::seconds kTimeToEmpty{2};  // for what a child that has ended left in its pipes
 constexpr pid_t kFirstProcess = 1;
 
 void SetNonBlocking(const Fd& fd) {
@@ -64,6 +68,12 @@ class RawTerminal {
 void EndLikeOthers() {
   (void)signal(SIGPIPE, SIG_DFL);
   (void)raise(SIGPIPE);
+}
+
+// A process in the background of a shell is stopped when it reads from the terminal.
+bool MayRead() {
+  const pid_t front = tcgetpgrp(STDIN_FILENO);  // -1: not this session's terminal, or none
+  return front < 0 || front == getpgrp();
 }
 
 // One direction of what is copied. `to` -1: kept in `kept`.
@@ -103,7 +113,7 @@ class Relay {
   std::string unsent_;
   bool input_open_ = false;
   bool input_ended_ = false;
-  int ticks_to_kill_ = 0;
+  std::optional<steady_clock::time_point> kill_at_, leave_at_;
   std::optional<Error> failed_;
 };
 
@@ -158,7 +168,7 @@ void Relay::HeedSignals() {
       continue;
     }
     End(signal);
-    if (signal == SIGTERM || signal == SIGHUP) ticks_to_kill_ = std::max(ticks_to_kill_, 1);
+    if ((signal == SIGTERM || signal == SIGHUP) && !kill_at_) kill_at_ = steady_clock::now() + kTimeToEnd;
   }
 }
 
@@ -235,7 +245,7 @@ Result<OwnersRunEnd> Relay::Loop() {
                       {ended ? -1 : child_.pidfd.Get(), POLLIN, 0},
                       {out_.from ? out_.from.Get() : -1, POLLIN, 0},
                       {err_.from ? err_.from.Get() : -1, POLLIN, 0},
-                      {input_open_ && unsent_.empty() ? STDIN_FILENO : -1, POLLIN, 0},
+                      {input_open_ && unsent_.empty() && MayRead() ? STDIN_FILENO : -1, POLLIN, 0},
                       {in_ && !unsent_.empty() ? in_.Get() : -1, POLLOUT, 0}};
     const int ready = poll(waits, std::size(waits), kTickMs);
     HeedSignals();
@@ -243,10 +253,14 @@ Result<OwnersRunEnd> Relay::Loop() {
     if (waits[5].revents != 0) WriteInput();
     bool copied = waits[2].revents != 0 && Copy(&out_);
     copied = (waits[3].revents != 0 && Copy(&err_)) || copied;
-    if (ready == 0 && ticks_to_kill_ > 0 && ++ticks_to_kill_ > kTicksToEnd) End(SIGKILL);
+    const auto now = steady_clock::now();
+    if (!ended && kill_at_ && now >= *kill_at_) End(SIGKILL);
     if (!ended) ended = waitpid(child_.pid, &status, WNOHANG) == child_.pid;
-    // What it has left behind may hold the pipes for ever: what is in them now is all that is taken.
-    if (ended && !copied && (ready == 0 || (!out_.from && !err_.from))) break;
+    if (!ended) continue;
+    // Processes that it has left behind may hold the pipes and write into them without end.
+    if (!leave_at_) leave_at_ = now + kTimeToEmpty;
+    if (!copied && (ready == 0 || (!out_.from && !err_.from))) break;
+    if (now >= *leave_at_) break;
   }
   Finish(&out_);
   Finish(&err_);

@@ -8,6 +8,7 @@
 #include "control/submitter_environment.h"
 #include "sys/posix_files.h"
 #include "sys/process.h"
+#include "sys/strangers_files.h"
 #include "sys/user.h"
 #include "sys/variables.h"
 
@@ -96,7 +97,15 @@ Result<Replacement> PlaceFromFile(const EnterOptions& options, const std::vector
                      .folder = options.folder};
 }
 
+// Of another user's job it would be that user's programs and files that this one gets into.
+Result<void> CheckFolder(const std::string& job) {
+  if (!StrangerOf(job)) return {};
+  return Fail(ErrorCode::kDenied, StrCat("the job's folder ", Quoted(job, 500),
+                                         " belongs to another user, who alone can enter the job"));
+}
+
 Result<Replacement> PlaceOfJob(const EnterOptions& options, const std::vector<std::string>& own) {
+  OC_TRY_VOID(CheckFolder(options.job));
   OC_TRY(text, PosixFiles().Read(options.job + "/spec.json"));
   OC_TRY(spec, SpecFromJson(text));
   const std::string attempt = StrCat(options.job, "/attempt-", options.attempt);
