@@ -22,8 +22,8 @@ Terminal DetectTerminal();
 // two.
 int DisplayWidth(std::string_view utf8);
 
-// For a terminal: `text` without escape sequences and controls but colours, newlines and tabs. What it quotes
-// may be of people who would do more with it.
+// For a terminal: `text` without escape sequences and controls but colours, newlines and tabs. It may quote
+// another user's job.
 std::string OnlyColours(std::string_view text);
 
 // The beginning of `utf8` that fits, with "…" at its end when something is missing.

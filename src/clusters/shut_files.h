@@ -6,8 +6,8 @@
 namespace overcap {
 
 // The record of a job of another user, for those who may know it: its folder, its logs and how its store is
-// reached are not in it, so that nothing opens them with the rights or the keys of this process. `dir` being
-// empty is what everybody goes by (control/others_job.h).
+// reached are not in it, so that nothing opens them with the rights or the keys of this process. Callers go
+// by the empty `dir` (control/others_job.h).
 inline void ShutFiles(JobRecord* record) {
   record->dir.clear();
   record->logs.clear();

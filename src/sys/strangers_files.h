@@ -6,6 +6,7 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "sys/fd.h"
 #include "sys/posix_files.h"
 
 namespace overcap {

@@ -13,8 +13,8 @@
 namespace overcap {
 
 // Opens an object or a folder of the store ("" is its own). By KeyRule::kPlain no link is followed but
-// directly below the store's folder, where somebody may have put `packs` on another disk: what is deeper may
-// be of people who lead others astray. ENOTDIR where there is one.
+// directly below the store's folder, where somebody may have put `packs` on another disk: deeper ones another
+// user may have planted. ENOTDIR where there is one.
 Fd OpenKey(int root, const std::string& path, int flags, KeyRule rule);
 
 // At most `limit` keys that begin with `prefix` and come after `after`; only folders that can hold such are
