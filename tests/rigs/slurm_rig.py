@@ -14,6 +14,8 @@ run side by side. Nodes have fake GPUs with a type (`gpu_types`, taken in turn):
 which is all that Slurm wants for setting CUDA_VISIBLE_DEVICES.
 
 Off unless asked for:
+    suite="trixie"              the Slurm of that Debian release (tools/slurm_root) instead of this machine's; by default that of
+                                $OVERCAP_TEST_SLURM_SUITE, so that any suite can be run on another version
     accounting=Accounting()     labs with caps, QOS, sacct: MariaDB and slurmdbd, see slurm_accounts.py
     users=("alice", "bob")      people besides who runs the tests (root only); slurm.run(argv, user="alice")
     gpus=[4, {"a40": 2, "rtx_6000": 2}], features={"n1": "bigmem"}
@@ -23,6 +25,7 @@ Times are set for impatient tests; None gives Slurm's own: sched_interval (s bet
 (a requeued job waits one second more than that), kill_wait (TERM to KILL), slurmd_timeout (a silent node is down then).
 """
 import os
+import pathlib
 import shutil
 import subprocess
 import unittest
@@ -37,15 +40,17 @@ from rigs.slurm_views import SlurmViews
 DAEMONS = {"slurmctld": "/usr/sbin/slurmctld-wlm", "slurmd": "/usr/sbin/slurmd-wlm",
            "slurmstepd": "/usr/sbin/slurmstepd-wlm"}
 CONTROLLER_PORT = 6817
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class SlurmCluster(SlurmFaults, SlurmViews):
     def __init__(self, nodes=4, gpus=4, gpu_types=("a40",), cpus=16, settings=None, partitions=None, *, accounting=None,
                  users=(), features=None, preemption="partition", sched_interval=1, cred_expire=5, kill_wait=2,
-                 preempt_send_user_signal=True, slurmd_timeout=None):
+                 preempt_send_user_signal=True, slurmd_timeout=None, suite=None):
+        self.root = slurm_root(suite or os.environ.get("OVERCAP_TEST_SLURM_SUITE"))
         need("munged", "mungekey", "srun", "scontrol", "ip", "unshare", "nsenter", "setpriv")
         slurm_users.need_root(users)
-        self.programs = {name: find_daemon(name) for name in DAEMONS}
+        self.programs = {name: find_daemon(name, self.root) for name in DAEMONS}
         self.names = [f"n{k + 1}" for k in range(nodes)]
         self.gpus = slurm_config.gpus_by_node(self.names, gpus, gpu_types)
         self.cpus, self.partitions = cpus, {**(PARTITIONS if partitions is None else partitions)}
@@ -111,6 +116,8 @@ class SlurmCluster(SlurmFaults, SlurmViews):
         self.machines = Machines(self.names, self.folder, head="inside")
         for name, program in self.programs.items():
             (self.folder / "bin" / name).symlink_to(program)
+        for program in (self.root / "bin").iterdir() if self.root else ():
+            (self.folder / "bin" / program.name).symlink_to(program)
         path = f"{self.folder}/bin:{os.environ.get('PATH', '/usr/bin:/bin')}:/usr/sbin:/sbin"
         foreign = ("SLURM", "SBATCH", "SALLOC", "PBS")
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
@@ -144,6 +151,11 @@ class SlurmCluster(SlurmFaults, SlurmViews):
             # nsenter stops when its child is frozen; it must not outlive tests that are killed then.
             self.daemons[name] = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *words], env=env, stdout=log,
                                                   stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def version(self):
+        """(24, 11) of the daemons."""
+        words = subprocess.run([self.folder / "bin" / "slurmctld", "-V"], capture_output=True, text=True, check=True, timeout=30).stdout
+        return tuple(int(part) for part in words.split()[-1].split(".")[:2])
 
     def program(self, name):
         return shutil.which(name, path=self.environment["PATH"])
@@ -192,8 +204,12 @@ class SlurmCluster(SlurmFaults, SlurmViews):
     def write_config(self, settings):
         at, etc = self.folder, self.folder / "etc"
         (etc / "plugstack.conf").touch()
-        # Nothing here uses control groups, but without this line slurmd looks for them and dies where there are none.
-        (etc / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
+        if self.version() >= (22, 5):
+            # Nothing here uses control groups, but without this line slurmd looks for them and dies where there are none.
+            plugin = "disabled" if self.version() >= (23, 11) else "cgroup/v1"
+            (etc / "cgroup.conf").write_text(f"CgroupPlugin={plugin}\n")
+        if self.root:
+            settings = {"PluginDir": self.root / "plugins", **settings}
         for number in range(max((sum(kinds.values()) for kinds in self.gpus.values()), default=0)):
             (at / "dev" / f"gpu{number}").symlink_to("/dev/null")
         qos_of = {}
@@ -217,8 +233,20 @@ class SlurmCluster(SlurmFaults, SlurmViews):
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def find_daemon(name):
-    """Debian's file, else what is called so."""
+def slurm_root(suite):
+    """The folder with the Slurm of that Debian release; None for this machine's."""
+    if not suite:
+        return None
+    made = subprocess.run([ROOT / "tools" / "slurm_root", suite], capture_output=True, text=True, timeout=300, check=False)
+    if made.returncode != 0:
+        raise unittest.SkipTest(f"NOT TESTED: no Slurm of {suite}: {made.stderr.strip()[-300:]}")
+    return pathlib.Path(made.stdout.strip())
+
+
+def find_daemon(name, root=None):
+    """That of `root`, else Debian's file, else what is called so."""
+    if root:
+        return root / "sbin" / name
     found = DAEMONS[name] if os.path.exists(DAEMONS[name]) else shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
     if found is None:
         raise unittest.SkipTest(f"NOT TESTED: {name} is not installed")
