@@ -75,7 +75,7 @@ class Golden(Composed):
         env = {"SLURM_JOB_ID": "7"}
         line = self.line("--launcher", self.fake("srun", "slurm 23.11.4"), "--hostfile", self.hosts("n2:2\nn1:1\n"), "a.out",
                          env=env)
-        self.assertEqual(line, f"{self.root}/srun -N 2 -n 3 --distribution=arbitrary --nodelist=n2,n2,n1 --overlap "
+        self.assertEqual(line, f"{self.root}/srun -n 3 --distribution=arbitrary --nodelist=n2,n2,n1 --overlap "
                                "--overcommit --kill-on-bad-exit=1 --export=ALL --unbuffered BINARY rank -- a.out")
 
     def test_what_cannot_be_is_refused_in_one_line(self):

@@ -69,7 +69,7 @@ class SrunWords : public testing::Test {
 
 TEST_F(SrunWords, RanksArePlacedAsPlannedAndGetTheirGpusAndProcessors) {
   const std::string words = Make(4);
-  EXPECT_NE(words.find("-N 2 -n 4 --distribution=arbitrary --nodelist=n1,n1,n2,n2 --gpus-per-node=4"),
+  EXPECT_NE(words.find("-n 4 --distribution=arbitrary --nodelist=n1,n1,n2,n2 --gpus-per-node=4"),
             std::string::npos)
       << words;
   EXPECT_NE(words.find("--cpus-per-task=4 /bin/overcap rank -- train 'a b'"), std::string::npos) << words;

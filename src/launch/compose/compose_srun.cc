@@ -68,8 +68,10 @@ void AddSharing(const ComposeInputs& in, LaunchCommand* command) {
 
 Result<LaunchCommand> ComposeSrun(const ComposeInputs& in) {
   LaunchCommand command;
-  command.argv = {in.request.launcher.program, "-N", std::to_string(in.plan.hosts.size()), "-n",
-                  std::to_string(in.plan.world_size)};
+  command.argv = {in.request.launcher.program};
+  // On several hosts the list of places gives the number of nodes; since 23.11 srun refuses -N next to it.
+  if (in.plan.hosts.size() == 1) command.argv.insert(command.argv.end(), {"-N", "1"});
+  command.argv.insert(command.argv.end(), {"-n", std::to_string(in.plan.world_size)});
   AddPlaces(in, &command);
   AddSharing(in, &command);
   command.argv.insert(command.argv.end(), in.bind_words.begin(), in.bind_words.end());

@@ -102,7 +102,7 @@ TEST(ComposeSrunTest, SeveralHostsGetTheirRanksInThePlansOrder) {
   LaunchRequest request = Request(Flavour::kSrun, Plan({1, 2}));
   std::swap(request.plan.hosts[0].name, request.plan.hosts[1].name);
   EXPECT_EQ(Line(request),
-            "srun -N 2 -n 3 --distribution=arbitrary --nodelist=n2,n1,n1 --overlap --overcommit "
+            "srun -n 3 --distribution=arbitrary --nodelist=n2,n1,n1 --overlap --overcommit "
             "--kill-on-bad-exit=1 --export=ALL --unbuffered");
 }
 
@@ -110,7 +110,7 @@ TEST(ComposeSrunTest, ManyRanksGoIntoAFile) {
   LaunchRequest request = Request(Flavour::kSrun, Plan({800, 1}));
   request.hostfile = "/logs/hostfile";
   const auto command = ComposeLaunch(request).value();
-  EXPECT_EQ(command.argv[6], "--nodelist=/logs/hostfile");
+  EXPECT_EQ(command.argv[4], "--nodelist=/logs/hostfile");
   EXPECT_EQ(command.hostfile_text.substr(0, 6), "n1\nn1\n");
   EXPECT_EQ(command.hostfile_text.substr(command.hostfile_text.size() - 6), "n1\nn2\n");
 }
@@ -131,7 +131,7 @@ TEST(ComposeSrunTest, UnequalGpusAreLeftToSlurm) {
   request.gpus_from_scheduler = true;
   EXPECT_EQ(
       Line(request),
-      "srun -N 2 -n 4 --distribution=arbitrary --nodelist=n1,n1,n1,n2 --overcommit --kill-on-bad-exit=1 "
+      "srun -n 4 --distribution=arbitrary --nodelist=n1,n1,n1,n2 --overcommit --kill-on-bad-exit=1 "
       "--export=ALL --unbuffered");
 }
 
