@@ -85,7 +85,7 @@ class Accounting:
             f"DbdAddr={cluster.head_address}", f"DbdPort={SLURMDBD_PORT}", f"SlurmUser={cluster.owner}",
             f"PidFile={at}/slurmdbd.pid", f"LogFile={at}/log/slurmdbd.log", "StorageType=accounting_storage/mysql",
             "StorageHost=127.0.0.1", f"StoragePort={DATABASE_PORT}", "StorageUser=slurm", "StoragePass=x",
-            "StorageLoc=slurm_acct_db"]) + "\n")
+            "StorageLoc=slurm_acct_db", *([f"PluginDir={cluster.root}/plugins"] if cluster.root else [])]) + "\n")
         cluster.daemon([cluster.program("slurmdbd"), "-D"], "slurmdbd")
         wait_until(lambda: cluster.listens(SLURMDBD_PORT), "slurmdbd to listen")
 
@@ -96,6 +96,9 @@ class Accounting:
 
     def add_accounts(self, cluster):
         """When slurmctld listens: what slurmdbd tells it before that is lost, and a limit only looks as if it held."""
+        # A new slurmctld may register the cluster and its kinds of resources some seconds after it listens.
+        wait_until(lambda: "gres|gpu" in cluster.run(["sacctmgr", "-nP", "show", "tres", "format=type,name"]).stdout,
+                   "slurmdbd to know the cluster", pause=0.1)
         said = cluster.must(["sacctmgr", "-i"], input="\n".join(self.lines(cluster)) + "\n")
         if any(word in said for word in ("rror", "Problem", "Unknown", "Bad ", "Nothing")):
             raise RuntimeError(f"sacctmgr did not take the accounts: {said}")

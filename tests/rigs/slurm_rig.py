@@ -116,7 +116,7 @@ class SlurmCluster(SlurmFaults, SlurmViews):
         self.machines = Machines(self.names, self.folder, head="inside")
         for name, program in self.programs.items():
             (self.folder / "bin" / name).symlink_to(program)
-        for program in (self.root / "bin").iterdir() if self.root else ():
+        for program in [*(self.root / "bin").iterdir(), self.root / "sbin" / "slurmdbd"] if self.root else []:
             (self.folder / "bin" / program.name).symlink_to(program)
         path = f"{self.folder}/bin:{os.environ.get('PATH', '/usr/bin:/bin')}:/usr/sbin:/sbin"
         foreign = ("SLURM", "SBATCH", "SALLOC", "PBS")
