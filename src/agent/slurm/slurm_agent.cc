@@ -142,8 +142,44 @@ class SlurmAgent {
 
   std::string NameOf(const std::string& path) const { return path.substr(options_.job_dir.size() + 1); }
 
+  // The starts of this job, or of this array's task, before this one: latest last.
+  std::vector<AgentOptions> EarlierStarts(int position) const {
+    std::vector<AgentOptions> starts;
+    AgentOptions each = options_;
+    if (position < 0) {
+      for (each.attempt = 1; files_.Exists(AttemptFolder(each).Path()); ++each.attempt)
+        starts.push_back(each);
+    } else {
+      for (each.slot = position; each.slot < start_.restart * spec_.array.Count() + position;
+           each.slot += spec_.array.Count())
+        starts.push_back(each);
+    }
+    return starts;
+  }
+
+  // What has succeeded is not run again, whatever makes Slurm start it.
+  bool HasSucceeded(int position) const {
+    if (start_.restart == 0) return false;
+    const auto starts = EarlierStarts(position);
+    return std::any_of(starts.begin(), starts.end(), [&](const AgentOptions& each) {
+      const AgentReport report = ParseAgentReport(files_.Read(AttemptFolder(each).Report()).value_or(""));
+      return report.end && report.end->state == JobState::kSucceeded && report.requeue.empty();
+    });
+  }
+
+  // Slurm 24.05 and newer requeue a job that an earlier start requeued in its grace time once more, at its
+  // next end.
+  void EndForGood(int position) const {
+    if (start_.restart == 0 || !verdict_->requeue.empty()) return;
+    const auto starts = EarlierStarts(position);
+    if (std::any_of(starts.begin(), starts.end(),
+                    [&](const AgentOptions& each) { return files_.Exists(AttemptFolder(each).Requeue()); }))
+      ForbidRequeue(start_.Name(), tools_);
+  }
+
   // A job that fails may be tried again where it is.
   Result<int> RunJob() {
+    if (HasSucceeded(-1)) return 0;
     for (int first = 1;; first = options_.attempt + 1) {
       OC_TRY(claimed, ClaimNextAttempt(options_.job_dir, claim_, first));
       if (!claimed) return kAgentNotMine;
@@ -156,7 +192,9 @@ class SlurmAgent {
         continue;
       }
       OC_TRY(status, RunSlot(-1, &claimed->report));
-      if (!TryAgain()) return status;
+      if (TryAgain()) continue;
+      EndForGood(-1);
+      return status;
     }
   }
 
@@ -165,6 +203,7 @@ class SlurmAgent {
     const int position = spec_.array.PositionOf(start_.task);
     if (position < 0)
       return Fail(ErrorCode::kCorrupt, StrCat("job '", spec_.id, "' has no task ", start_.task));
+    if (HasSucceeded(position)) return 0;
     options_.slot = start_.restart * spec_.array.Count() + position;
     const AttemptFolder attempt(options_);
     OC_TRY_VOID(files_.MakeFolders(attempt.Path()));
@@ -172,7 +211,9 @@ class SlurmAgent {
     if (!report) return kAgentNotMine;
     OC_TRY(ours, ClaimInStore());
     if (!ours) return kAgentNotMine;
-    return RunSlot(start_.task, &*report);
+    OC_TRY(status, RunSlot(start_.task, &*report));
+    EndForGood(position);
+    return status;
   }
 
   ClusterPart PartOf(int task, ReportFile* report) {

@@ -60,4 +60,8 @@ Result<void> RequeueOnce(const RequeueRequest& request) {
   }
 }
 
+void ForbidRequeue(const std::string& name, const std::vector<std::string>& tools) {
+  (void)Scontrol({"update", StrCat("JobId=", name), "Requeue=0"}, tools);
+}
+
 }  // namespace overcap

@@ -20,4 +20,9 @@ struct RequeueRequest {
 // that is waiting already is as good. The error has scontrol's own words.
 Result<void> RequeueOnce(const RequeueRequest& request);
 
+// For the last end of a job that was requeued by RequeueOnce in the grace time of a preemption: Slurm 24.05
+// and newer still remember that time and would requeue the job at this end, too. `name` and `tools` as above;
+// best effort, one try.
+void ForbidRequeue(const std::string& name, const std::vector<std::string>& tools);
+
 }  // namespace overcap
