@@ -20,6 +20,14 @@ class ClusterSessions;  // cluster_sessions.h
 class ClusterView;      // cluster_view.h
 class ClusterPolicy;    // cluster_policy.h
 
+// Nodes of a cluster that are alike.
+struct NodeKind {
+  Machine machine;                 // what each of them has
+  std::vector<std::string> names;  // as the cluster calls them; empty: this machine alone
+  std::vector<std::string> partitions;
+  std::vector<std::string> features;  // may name the type of GPUs that have none
+};
+
 // What a cluster can do, as data: callers never ask for its name.
 struct Capabilities {
   bool hold = false;
@@ -31,7 +39,7 @@ struct Capabilities {
   bool timeout_requeue = false;  // heeds JobSpec::requeue_on_timeout
   bool stores = false;           // heeds JobSpec::store
   int max_nodes = 1;             // 0: no limit known
-  std::optional<Machine> node;   // what one node has, where that is known without asking; for defaults
+  std::vector<NodeKind> nodes;   // where they are known without asking; for defaults
 };
 
 // What will be sent, exactly; what `--dry-run` prints.

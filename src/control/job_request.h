@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "clusters/cluster.h"
 #include "control/config.h"
 #include "model/job_spec.h"
 #include "model/machine.h"
@@ -48,10 +49,15 @@ struct JobRequest {
 };
 
 // The resources of a request: what it says, else what the configuration says, else one GPU where there are
-// any, one rank per GPU, and the GPUs' share of the processors. `node` is what one node has, if that is
-// known.
+// any, one rank per GPU, and the GPUs' share of the processors of the nodes that match.
 Result<Resources> ChooseResources(const JobRequest& request, const Config& config,
-                                  const std::optional<Machine>& node);
+                                  const std::vector<NodeKind>& nodes);
+
+// The node whose share of processors fits every node that `resources` and `placement` allow: of those, the
+// one with the fewest for each GPU; without GPUs the one with the most. nullptr: none matches, or none is
+// known.
+const Machine* NodeForDefaults(const std::vector<NodeKind>& nodes, const Resources& resources,
+                               const Placement& placement);
 
 // Where the ranks start.
 struct Workdir {

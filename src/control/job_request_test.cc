@@ -15,8 +15,13 @@ Machine MachineWith(int gpus, int cpus) {
   return machine;
 }
 
+std::vector<NodeKind> Kinds(const std::optional<Machine>& node) {
+  if (!node) return {};
+  return {{*node, {}, {}, {}}};
+}
+
 Resources Choose(const JobRequest& request, const std::optional<Machine>& node, const Config& config = {}) {
-  const auto resources = ChooseResources(request, config, node);
+  const auto resources = ChooseResources(request, config, Kinds(node));
   EXPECT_TRUE(resources) << resources.error().message;
   return resources.value_or(Resources{});
 }
@@ -93,7 +98,7 @@ TEST(ChooseResources, ContradictionsAreRefused) {
   type.gpus = 0;
   type.gpu_type = "a40";
   for (const JobRequest& request : {ranks, uneven, type}) {
-    const auto resources = ChooseResources(request, {}, MachineWith(4, 16));
+    const auto resources = ChooseResources(request, {}, Kinds(MachineWith(4, 16)));
     ASSERT_FALSE(resources);
     EXPECT_EQ(resources.error().code, ErrorCode::kUsage);
   }
@@ -148,6 +153,49 @@ TEST_F(WorkdirTest, MustBeAFolder) {
   EXPECT_EQ(Find("none").error().message, "workdir 'none' does not exist");
   EXPECT_EQ(Find("file").error().message, "workdir 'file' is no folder");
   EXPECT_EQ(Find("none").error().code, ErrorCode::kUsage);
+}
+
+NodeKind Kind(const std::string& name, const std::string& type, int gpus, int cpus,
+              const std::string& partition) {
+  Machine machine{.host = name, .cpus = cpus, .mem_bytes = 0, .gpus = {}};
+  for (int i = 0; i < gpus; ++i) machine.gpus.push_back({.index = i, .type = type, .uuid = {}});
+  return {machine, {name}, {partition}, {}};
+}
+
+int CpusOf(const JobRequest& request) {
+  const std::vector<NodeKind> nodes = {
+      Kind("ig-88", "2080_ti", 8, 56, "short"), Kind("xaea-12", "a40", 8, 128, "long"),
+      Kind("clippy", "rtx_6000", 8, 56, "short"), Kind("login", "", 0, 256, "cpu")};
+  const auto resources = ChooseResources(request, {}, nodes);
+  EXPECT_TRUE(resources) << resources.error().message;
+  return resources ? resources->cpus : -1;
+}
+
+TEST(ChooseResources, ProcessorsAreTheShareOfTheNodesThatMatchTheRequest) {
+  JobRequest request;
+  EXPECT_EQ(CpusOf(request), 7);  // fits all nodes with GPUs
+  request.gpus = 4, request.gpu_type = "rtx_6000";
+  EXPECT_EQ(CpusOf(request), 28);
+  request.gpu_type = "a40|rtx_6000";
+  EXPECT_EQ(CpusOf(request), 28);
+  request.gpu_type = "a40";
+  EXPECT_EQ(CpusOf(request), 64);
+  request.gpu_type.clear(), request.placement.node = "xaea-12";
+  EXPECT_EQ(CpusOf(request), 64);
+  request.placement.node.clear(), request.placement.partitions = {"long"};
+  EXPECT_EQ(CpusOf(request), 64);
+  request.gpus = 0, request.placement.partitions.clear();
+  EXPECT_EQ(CpusOf(request), 1);
+  request.gpus = 16, request.gpu_type = "a40";  // no node has them: the cluster's to refuse
+  EXPECT_EQ(CpusOf(request), 0);
+}
+
+TEST(ChooseResources, AFeatureMayNameTheTypeOfGpusThatHaveNone) {
+  NodeKind kind = Kind("n1", "", 4, 32, "short");
+  kind.features = {"v100"};
+  JobRequest request;
+  request.gpus = 2, request.gpu_type = "v100";
+  EXPECT_EQ(ChooseResources(request, {}, {kind})->cpus, 16);
 }
 
 }  // namespace

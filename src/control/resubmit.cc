@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "control/job_request.h"
 #include "control/others_job.h"
 #include "model/job_id.h"
 #include "sys/posix_files.h"
@@ -12,13 +13,13 @@ namespace overcap {
 namespace {
 
 // Jobs with one rank per GPU, or one per node, stay so; any other number of ranks was the user's own.
-void ChangeGpus(int gpus, const std::optional<Machine>& node, Resources* resources) {
+void ChangeGpus(int gpus, const Machine* node, Resources* resources) {
   const int before = resources->gpus;
   const bool rank_per_gpu =
       resources->ranks_per_node * resources->nodes == std::max(before, resources->nodes);
   if (rank_per_gpu) resources->ranks_per_node = std::max(1, gpus / resources->nodes);
   if (before > 0 && gpus > 0) resources->cpus = resources->cpus * gpus / before;
-  if (node) resources->cpus = std::min(resources->cpus, node->cpus);
+  if (node != nullptr) resources->cpus = std::min(resources->cpus, node->cpus);
   if (gpus == 0) resources->gpu_type.clear();
   resources->gpus = gpus;
 }
@@ -40,7 +41,7 @@ Result<JobSpec> ReadSpec(const JobRecord& record) {
 }
 
 JobSpec ResubmitSpec(const JobRecord& old, const JobSpec& old_spec, std::optional<int> gpus,
-                     const std::optional<Machine>& node, const Clock& clock, Random& random) {
+                     const std::vector<NodeKind>& nodes, const Clock& clock, Random& random) {
   JobSpec spec = old_spec;
   spec.submitted_us = clock.WallUs();
   spec.id = MakeJobId(spec.user, spec.submitted_us / 1'000'000, static_cast<uint32_t>(random.Next()));
@@ -49,7 +50,7 @@ JobSpec ResubmitSpec(const JobRecord& old, const JobSpec& old_spec, std::optiona
   spec.hold = false;
   // What it waited for has happened once it has started, and is not wanted any more once it has ended.
   if (old.attempt > 0 || IsFinal(old.state)) spec.after.clear();
-  if (gpus) ChangeGpus(*gpus, node, &spec.resources);
+  if (gpus) ChangeGpus(*gpus, NodeForDefaults(nodes, spec.resources, spec.placement), &spec.resources);
   return spec;
 }
 
@@ -60,7 +61,7 @@ Result<SubmitPlan> PlanResubmit(Cluster& cluster, const JobRecord& old, std::opt
     return Fail(ErrorCode::kUsage, StrCat(*gpus, " GPUs cannot be shared evenly by the ",
                                           old_spec.resources.nodes, " nodes of job '", old_spec.id, "'"));
   }
-  return cluster.Plan(ResubmitSpec(old, old_spec, gpus, cluster.GetCapabilities().node, clock, random));
+  return cluster.Plan(ResubmitSpec(old, old_spec, gpus, cluster.GetCapabilities().nodes, clock, random));
 }
 
 }  // namespace overcap

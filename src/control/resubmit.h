@@ -18,7 +18,7 @@ Result<JobSpec> ReadSpec(const JobRecord& record);
 // What a resubmission sends. A job that has not ended is stopped first: the new one starts only after its
 // end. `gpus` changes the number of GPUs, and of ranks and processors in proportion.
 JobSpec ResubmitSpec(const JobRecord& old, const JobSpec& old_spec, std::optional<int> gpus,
-                     const std::optional<Machine>& node, const Clock& clock, Random& random);
+                     const std::vector<NodeKind>& nodes, const Clock& clock, Random& random);
 
 Result<SubmitPlan> PlanResubmit(Cluster& cluster, const JobRecord& old, std::optional<int> gpus,
                                 const Clock& clock, Random& random);

@@ -135,7 +135,7 @@ Result<Draft> MakeDraft(const JobRequest& request, const SubmitTools& tools) {
   // Before everything else: what the cluster begins now goes on beside it.
   if (tools.submit_follows) tools.cluster.Expect({draft.spec, ""});
   const Capabilities can = tools.cluster.GetCapabilities();
-  OC_TRY(resources, ChooseResources(request, config, can.node));
+  OC_TRY(resources, ChooseResources(request, config, can.nodes));
   SetRequeue(request, config.defaults, can, &draft.spec);
   draft.spec.resources = std::move(resources);
   OC_TRY(variables, SubmitterEnvironment(request.environment, request.env));

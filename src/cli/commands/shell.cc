@@ -27,7 +27,7 @@ Result<JobSpec> ReadSpec(World& world, const Args& args) {
   OC_TRY(cluster, world.GetCluster());
   OC_TRY(request, ReadPersonRequest(world, args));
   OC_TRY(resources, ChooseResources(request, ConfigFor(world.config(), cluster->Name()),
-                                    cluster->GetCapabilities().node));
+                                    cluster->GetCapabilities().nodes));
   JobSpec spec;
   spec.id = MakeJobId(world.user(), world.clock().WallUs() / 1'000'000,
                       static_cast<uint32_t>(world.random().Next()));

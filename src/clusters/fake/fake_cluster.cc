@@ -63,7 +63,7 @@ Capabilities FakeCluster::GetCapabilities() const {
           .warning = true,
           .timeout_requeue = true,
           .max_nodes = 1,
-          .node = machine_};
+          .nodes = {{machine_, {}, {}, {}}}};
 }
 
 Result<SubmitPlan> FakeCluster::Plan(const JobSpec& spec) {

@@ -67,7 +67,7 @@ Capabilities LocalCluster::GetCapabilities() const {
           .placement = options_.system || access((options_.root + "/policy.yaml").c_str(), F_OK) == 0,
           .stores = !options_.system,
           .max_nodes = 1,
-          .node = GetMachine()};
+          .nodes = {{GetMachine(), {}, {}, {}}}};
 }
 
 Result<std::string> LocalCluster::Call(const JsonWriter& request) {

@@ -2,7 +2,9 @@
 #include "clusters/slurm/node_kinds.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -122,11 +124,20 @@ NodeInfo InfoOf(const SlurmNode& node) {
   return info;
 }
 
-const SlurmNode* LargestNode(const std::vector<SlurmNode>& nodes) {
-  const auto size = [](const SlurmNode& node) { return std::pair(node.GpuTotal(), node.cpus); };
-  const auto largest = std::max_element(
-      nodes.begin(), nodes.end(), [&](const SlurmNode& a, const SlurmNode& b) { return size(a) < size(b); });
-  return largest == nodes.end() ? nullptr : &*largest;
+std::vector<NodeKind> KindsOf(const std::vector<SlurmNode>& nodes) {
+  const auto hardware = [](const SlurmNode& node) {
+    std::vector<std::pair<std::string, int>> gpus;
+    for (const SlurmNodeGpus& kind : node.gpus) gpus.emplace_back(kind.type, kind.total);
+    return std::tuple(node.cpus, node.mem_bytes, std::move(gpus), node.partitions, node.features);
+  };
+  std::map<decltype(hardware(nodes[0])), size_t> places;
+  std::vector<NodeKind> kinds;
+  for (const SlurmNode& node : nodes) {
+    const auto [place, fresh] = places.emplace(hardware(node), kinds.size());
+    if (fresh) kinds.push_back({InfoOf(node).machine, {}, node.partitions, node.features});
+    kinds[place->second].names.push_back(node.name);
+  }
+  return kinds;
 }
 
 }  // namespace overcap

@@ -20,7 +20,7 @@ Result<void> CheckFitsNodes(const Resources& resources, const std::vector<SlurmN
 
 NodeInfo InfoOf(const SlurmNode& node);
 
-// The machine with most GPUs, then most CPUs; nullptr without any.
-const SlurmNode* LargestNode(const std::vector<SlurmNode>& nodes);
+// Nodes with the same hardware, partitions and features together, in the order of the first of each.
+std::vector<NodeKind> KindsOf(const std::vector<SlurmNode>& nodes);
 
 }  // namespace overcap

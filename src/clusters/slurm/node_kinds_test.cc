@@ -61,12 +61,15 @@ TEST(NodeKinds, ATypeIsAFeatureOnlyWhereEveryNodeOfItSaysSo) {
   EXPECT_EQ(untyped[0].feature, "v100");
 }
 
-TEST(NodeKinds, TheLargestNodeIsTheOneWithMostGpus) {
-  const std::vector<SlurmNode> nodes = {Node("n1", "a40", 1), Node("n2", "a40", 8), Node("n3", "", 0)};
-  EXPECT_EQ(LargestNode(nodes)->name, "n2");
-  EXPECT_EQ(InfoOf(*LargestNode(nodes)).gpus_free, 7);
-  EXPECT_EQ(InfoOf(*LargestNode(nodes)).machine.gpus[3].type, "a40");
-  EXPECT_EQ(LargestNode({}), nullptr);
+TEST(NodeKinds, NodesThatAreAlikeAreOneKind) {
+  const std::vector<SlurmNode> nodes = {Node("n1", "a40", 8), Node("n2", "", 0), Node("n3", "a40", 8)};
+  const std::vector<NodeKind> kinds = KindsOf(nodes);
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_EQ(kinds[0].names, (std::vector<std::string>{"n1", "n3"}));
+  EXPECT_EQ(kinds[0].machine.gpus[3].type, "a40");
+  EXPECT_EQ(kinds[1].names, std::vector<std::string>{"n2"});
+  EXPECT_TRUE(KindsOf({}).empty());
+  EXPECT_EQ(InfoOf(nodes[0]).gpus_free, 7);
 }
 
 TEST(WarnSeconds, AJobThatGoesOnAfterItsLimitIsWarnedInTime) {

@@ -56,8 +56,7 @@ Capabilities SlurmCluster::GetCapabilities() const {
   can.placement = can.warning = can.timeout_requeue = true;
   can.stores = context_->settings().depot != nullptr;
   can.max_nodes = 0;
-  const std::vector<SlurmNode> nodes = JobPlanner(context_.get()).KnownNodes();
-  if (const SlurmNode* largest = LargestNode(nodes)) can.node = InfoOf(*largest).machine;
+  can.nodes = KindsOf(JobPlanner(context_.get()).KnownNodes());
   return can;
 }
 
