@@ -21,6 +21,7 @@ struct FakeNode {
   // truncation since the last sync (which may come back).
   std::string data;
   size_t synced = 0;
+  int64_t reserved = 0;  // space set aside behind the end
   struct Before {
     std::string data;
     size_t synced;

@@ -25,7 +25,11 @@ class FakeAppendFile : public AppendFile {
   Result<void> Append(std::string_view data) override {
     if (const int error = Change(); error != 0) return Errno(error, "append to", path_);
     int64_t granted = 0;
-    const int error = files_->TakeSpace(static_cast<int64_t>(data.size()), &granted);
+    const auto size = static_cast<int64_t>(data.size());
+    const int64_t kept = std::min(size, node_->reserved);
+    node_->reserved -= kept;
+    const int error = files_->TakeSpace(size - kept, &granted);
+    granted += kept;
     node_->data.append(data.substr(0, static_cast<size_t>(granted)));
     if (error != 0) return Errno(error, "append to", path_);
     return {};
@@ -41,11 +45,23 @@ class FakeAppendFile : public AppendFile {
 
   Result<void> TruncateTo(int64_t size) override {
     if (const int error = Change(); error != 0) return Errno(error, "truncate", path_);
+    if (files_->free_bytes_) *files_->free_bytes_ += node_->reserved;
+    node_->reserved = 0;
     node_->Truncate(static_cast<size_t>(size));
     return {};
   }
 
   int64_t Size() const override { return static_cast<int64_t>(node_->data.size()); }
+
+  Result<bool> Reserve(int64_t bytes) override {
+    if (const int error = Change(); error != 0) return Errno(error, "reserve space for", path_);
+    if (!files_->can_reserve_) return false;
+    const int64_t more = std::max<int64_t>(0, bytes - node_->reserved);
+    if (files_->free_bytes_ && *files_->free_bytes_ < more) return Errno(ENOSPC, "reserve space for", path_);
+    if (files_->free_bytes_) *files_->free_bytes_ -= more;
+    node_->reserved += more;
+    return true;
+  }
 
  private:
   // A program that crashed writes no more: EBADF finds handles that were kept over a crash.

@@ -30,6 +30,7 @@ class FakeFiles : public Files {
   void FailWrites(int count) { failing_writes_ = count; }
   // So many bytes can still be written, then ENOSPC; nullopt: no limit.
   void SetFreeBytes(std::optional<int64_t> bytes) { free_bytes_ = bytes; }
+  void RefuseReserves() { can_reserve_ = false; }        // as file systems that cannot set space aside
   void FailSyncs(int count) { failing_syncs_ = count; }  // the next `count` Sync and SyncFolder fail with EIO
   // `changes` more changes are done; all later ones fail and do nothing, as if the program had died there,
   // until Crash().
@@ -65,6 +66,7 @@ class FakeFiles : public Files {
   int64_t changes_ = 0;
   int failing_writes_ = 0;
   int failing_syncs_ = 0;
+  bool can_reserve_ = true;
   std::optional<int64_t> free_bytes_;
   std::optional<int> changes_left_;
 };

@@ -22,6 +22,12 @@ class AppendFile {
   virtual Result<void> Sync() = 0;  // fdatasync
   virtual Result<void> TruncateTo(int64_t size) = 0;
   virtual int64_t Size() const = 0;
+  // Sets disk space aside for the next `bytes` bytes to be appended: a disk that others fill has room for
+  // them. kUnavailable: there is no such room now. False: this file system cannot do that.
+  virtual Result<bool> Reserve(int64_t bytes) {
+    (void)bytes;
+    return false;
+  }
 };
 
 // All paths are absolute. Folders are made 0700 and files 0600. Nothing here retries or waits.

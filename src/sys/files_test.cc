@@ -55,6 +55,16 @@ TEST_P(FilesTest, AppendGoesOnAtTheEndAfterTruncation) {
   EXPECT_EQ(Content("a"), "good!");
 }
 
+TEST_P(FilesTest, SpaceThatIsSetAsideIsNotSeenInTheFile) {
+  auto file = Append("a", "one");
+  const auto reserved = file->Reserve(1 << 20);
+  ASSERT_TRUE(reserved) << reserved.error().message;
+  EXPECT_EQ(Content("a"), "one");
+  EXPECT_TRUE(file->Append("+two"));
+  EXPECT_EQ(Content("a"), "one+two");
+  EXPECT_EQ(file->Size(), 7);
+}
+
 TEST_P(FilesTest, ReadRangeGivesFewerBytesAtTheEndAndNoneBeyond) {
   Write("a", "0123456789");
   EXPECT_EQ(files_->ReadRange(Path("a"), 2, 3).value(), "234");

@@ -89,6 +89,16 @@ class PosixAppendFile : public AppendFile {
 
   int64_t Size() const override { return size_; }
 
+  Result<bool> Reserve(int64_t bytes) override {
+    int error = 0;
+    do {
+      error = fallocate(fd_.Get(), FALLOC_FL_KEEP_SIZE, size_, bytes) == 0 ? 0 : errno;
+    } while (error == EINTR);
+    if (error == 0) return true;
+    if (error == ENOSPC || error == EDQUOT) return Errno(error, "reserve space for", path_);
+    return false;
+  }
+
  private:
   Fd fd_;
   std::string path_;

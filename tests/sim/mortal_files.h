@@ -45,6 +45,10 @@ class MortalAppendFile : public AppendFile {
   Result<void> Sync() override { return life_.Spend() ? file_->Sync() : Dead(); }
   Result<void> TruncateTo(int64_t size) override { return life_.Spend() ? file_->TruncateTo(size) : Dead(); }
   int64_t Size() const override { return file_->Size(); }
+  Result<bool> Reserve(int64_t bytes) override {
+    if (!life_.Spend()) return DeadError();
+    return file_->Reserve(bytes);
+  }
 
  private:
   static Result<void> Dead() { return DeadError(); }
