@@ -195,6 +195,8 @@ Result<std::string> UserAreaFiles::MakeArea(uid_t uid, gid_t gid) {
   const Fd folder(openat(users.Get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder || fchmod(folder.Get(), 0700) != 0 || fchown(folder.Get(), uid, gid) != 0)
     return Errno(errno, "make folder", path);
+  // While there is room for it: on a full disk folders are removed through it.
+  OC_TRY_VOID(MakeFolders(path + "/trash"));
   return path;
 }
 

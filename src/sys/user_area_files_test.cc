@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/as_user.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
@@ -161,6 +162,31 @@ TEST_F(UserAreaFilesTest, ATreeGoesIntoTheTrash) {
   EXPECT_FALSE(files_->Exists(alice_ + "/jobs/a"));
   EXPECT_EQ(files_->List(alice_ + "/trash")->size(), 1u);
   EXPECT_TRUE(files_->RemoveTree(alice_ + "/jobs/a")) << "fine when it is gone";
+}
+
+// Bit 24 of the effective capabilities.
+bool MayExceedQuotas() {
+  std::ifstream status("/proc/thread-self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("CapEff:")) return (std::stoull(line.substr(7), nullptr, 16) >> 24 & 1) != 0;
+  }
+  return false;
+}
+
+TEST_F(UserAreaFilesTest, AsAUserTheThreadIsBoundByQuotasAndAfterwardsIsNot) {
+  if (!MayExceedQuotas()) GTEST_SKIP() << "NOT TESTED: root has no CAP_SYS_RESOURCE here";
+  {
+    const auto as = AsUser::Become(kAlice, kAlice);
+    ASSERT_TRUE(as);
+    EXPECT_FALSE(MayExceedQuotas());
+  }
+  EXPECT_TRUE(MayExceedQuotas());
+}
+
+TEST_F(UserAreaFilesTest, AnAreaIsMadeWithItsTrash) {
+  struct stat info {};
+  ASSERT_EQ(lstat((alice_ + "/trash").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, kAlice);
 }
 
 }  // namespace
