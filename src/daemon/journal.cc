@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/journal.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/crc32c.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr size_t kCrcDigits = 8;
+constexpr int64_t kReserveBytes = 1 << 20;  // some 4,000 records of slots and jobs that end
 constexpr char kRecoverHint[] =
     "type 'overcap daemon recover': it keeps the damaged file and all good records";
 
@@ -53,6 +55,20 @@ Event VersionRecord() {
   return event;
 }
 
+// Records that end, stop or free something: a full disk must not keep them out.
+bool MayUseReserve(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kCancel:
+    case EventKind::kSlotEnded:
+    case EventKind::kRequeued:
+    case EventKind::kEnded:
+    case EventKind::kRemoved:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 std::string Journal::EncodeRecord(const Event& event) {
@@ -77,6 +93,7 @@ Result<void> Journal::Open(const std::function<Result<void>(Event)>& replay) {
     cut_torn_record_ = true;
     OC_TRY_VOID(file_->TruncateTo(good));
   }
+  FillReserve();
   // The file may hold records that a killed engine never made durable: from here on they are believed, so
   // they must be.
   return file_->Sync();
@@ -87,7 +104,34 @@ Result<void> Journal::BeginNew() {
   OC_TRY(file, files_.OpenAppend(path_));
   file_ = std::move(file);
   records_ = 1;
+  FillReserve();
   return {};
+}
+
+void Journal::FillReserve() {
+  if (!file_ || !can_reserve_) return problem_.reset();
+  auto reserved = file_->Reserve(kReserveBytes);
+  if (reserved) {
+    can_reserve_ = *reserved;
+    reserved_ = can_reserve_ ? kReserveBytes : 0;
+    return problem_.reset();
+  }
+  if (!problem_) problem_ = std::move(reserved).error();  // the first of them: what it says stays the same
+}
+
+// Room for so many bytes; the reserve is filled up again when half of it is used.
+Result<void> Journal::MakeRoom(int64_t bytes, bool from_reserve) {
+  if (!can_reserve_ || reserved_ - bytes >= kReserveBytes / 2) return {};
+  auto reserved = file_->Reserve(kReserveBytes + bytes);
+  if (reserved) {
+    can_reserve_ = *reserved;
+    reserved_ = can_reserve_ ? kReserveBytes + bytes : 0;
+    problem_.reset();
+    return {};
+  }
+  if (!problem_) problem_ = reserved.error();
+  if (from_reserve || reserved.error().code != ErrorCode::kUnavailable) return {};
+  return Fail(std::move(reserved).error());
 }
 
 // Returns how many bytes are good.
@@ -120,13 +164,20 @@ Result<int64_t> Journal::Replay(std::string_view text, const std::function<Resul
 
 Result<void> Journal::Append(const std::vector<Event>& events) {
   if (broken_) return Fail(ErrorCode::kInternal, StrCat("journal '", path_, "' ends in a torn record"));
+  const std::string text = Encode(events);
+  const auto bytes = static_cast<int64_t>(text.size());
+  OC_TRY_VOID(MakeRoom(bytes, std::all_of(events.begin(), events.end(), MayUseReserve)));
   const int64_t size = file_->Size();
-  auto appended = file_->Append(Encode(events));
+  auto appended = file_->Append(text);
   if (!appended) {
     // Should even that fail, a torn record stands in the file: nothing may be written behind it.
     broken_ = broken_ || !file_->TruncateTo(size);
+    reserved_ = 0;
+    if (!problem_) problem_ = appended.error();
     return appended;
   }
+  reserved_ = std::max<int64_t>(0, reserved_ - bytes);
+  if (!can_reserve_) problem_.reset();
   records_ += static_cast<int64_t>(events.size());
   dirty_ = true;
   return {};
@@ -141,12 +192,26 @@ Result<void> Journal::Commit() {
 }
 
 Result<void> Journal::Rewrite(const std::vector<Event>& events) {
-  OC_TRY_VOID(files_.WriteAtomic(path_, EncodeRecord(VersionRecord()) + Encode(events), true));
+  OC_TRY_VOID(Replace(EncodeRecord(VersionRecord()) + Encode(events)));
   OC_TRY(file, files_.OpenAppend(path_));
   file_ = std::move(file);
   records_ = 1 + static_cast<int64_t>(events.size());
   dirty_ = false;
+  reserved_ = 0;
+  FillReserve();
   return {};
+}
+
+// On a full disk the new journal is written where the reserve of the old one was.
+Result<void> Journal::Replace(const std::string& text) {
+  auto written = files_.WriteAtomic(path_, text, true);
+  const bool fits = static_cast<int64_t>(text.size()) <= reserved_;
+  if (written || written.error().code != ErrorCode::kUnavailable || !file_ || !fits) return written;
+  OC_TRY_VOID(file_->TruncateTo(file_->Size()));
+  reserved_ = 0;
+  written = files_.WriteAtomic(path_, text, true);
+  if (!written) FillReserve();
+  return written;
 }
 
 SalvagedJournal SalvageJournal(std::string_view text) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,11 +25,17 @@ class Journal {
   // Replaces the content by these events: the old journal stays complete until the new one is durable.
   Result<void> Rewrite(const std::vector<Event>& events);
 
-  // All events or, with an error, none of them. Not durable before Commit().
+  // All events or, with an error, none of them. Not durable before Commit(). The reserve is for what ends,
+  // frees or stops something: anything else is refused as soon as the disk has no room beyond it.
   Result<void> Append(const std::vector<Event>& events);
   // Makes what was appended durable. After an error nobody knows what is on disk: the engine must end and
   // start anew.
   Result<void> Commit();
+
+  // Why the journal has no room to grow, since the last attempt; nothing: it has.
+  const std::optional<Error>& problem() const { return problem_; }
+  // Tries again to fill up the reserve: problem() is up to date afterwards.
+  void FillReserve();
 
   int64_t SizeBytes() const { return file_ ? file_->Size() : 0; }
   bool dirty() const { return dirty_; }  // something waits for Commit()
@@ -40,6 +47,8 @@ class Journal {
  private:
   Result<int64_t> Replay(std::string_view text, const std::function<Result<void>(Event)>& replay);
   Result<void> BeginNew();
+  Result<void> Replace(const std::string& text);
+  Result<void> MakeRoom(int64_t bytes, bool from_reserve);
 
   Files& files_;
   std::string path_;
@@ -48,6 +57,9 @@ class Journal {
   bool dirty_ = false;
   bool broken_ = false;
   bool cut_torn_record_ = false;
+  std::optional<Error> problem_;
+  bool can_reserve_ = true;
+  int64_t reserved_ = 0;  // bytes behind the end that are ours
 };
 
 // What of a damaged journal can still be used: every good record, and the numbers of the bad lines.

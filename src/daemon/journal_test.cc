@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "sys/fake_files.h"
 
 namespace overcap {
@@ -108,6 +109,7 @@ TEST_F(JournalTest, ATailOfNulBytesIsATornWrite) {
 }
 
 TEST_F(JournalTest, AFullDiskLeavesNothingHalfWritten) {
+  files_.RefuseReserves();
   ASSERT_TRUE(Reopen());
   ASSERT_TRUE(journal_->Append({Submitted("u_1_00000001")}));
   const std::string before = Raw();
@@ -156,6 +158,48 @@ TEST_F(JournalTest, ARewriteIsAllOrNothingThroughAPowerCut) {
   ASSERT_TRUE(Reopen());
   ASSERT_EQ(replayed_.size(), 1u);
   EXPECT_EQ(replayed_[0].id, "u_1_00000002");
+}
+
+TEST_F(JournalTest, OnAFullDiskTheReserveTakesWhatEndsAndRefusesWhatIsNew) {
+  ASSERT_TRUE(Reopen());
+  ASSERT_TRUE(journal_->Append({Submitted("u_1_00000001")}));
+  files_.SetFreeBytes(0);
+  Event note = Submitted("u_1_00000002");
+  note.spec.command = {std::string(600 << 10, 'x')};  // half of the reserve is for what ends
+  const auto refused = journal_->Append({note});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable);
+  ASSERT_TRUE(journal_->problem());
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(journal_->Append({Removed("u_1_00000001")}));
+  ASSERT_TRUE(journal_->Commit());
+  ASSERT_TRUE(Reopen());
+  EXPECT_EQ(replayed_.size(), 1001u);
+  files_.SetFreeBytes(std::nullopt);
+  journal_->FillReserve();
+  EXPECT_FALSE(journal_->problem());
+  EXPECT_TRUE(journal_->Append({note}));
+}
+
+TEST_F(JournalTest, OnAFullDiskAShortJournalIsRewrittenInThePlaceOfTheReserve) {
+  ASSERT_TRUE(Reopen());
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(journal_->Append({Submitted(StrCat("u_1_", i))}));
+  ASSERT_TRUE(journal_->Commit());
+  files_.SetFreeBytes(0);
+  ASSERT_TRUE(journal_->Rewrite({Submitted("u_1_00000001")}));
+  ASSERT_TRUE(Reopen());
+  EXPECT_EQ(replayed_.size(), 1u);
+}
+
+TEST_F(JournalTest, WhereNothingCanBeSetAsideTheJournalGoesOnWithout) {
+  files_.RefuseReserves();
+  ASSERT_TRUE(Reopen());
+  ASSERT_TRUE(journal_->Append({Submitted("u_1_00000001")}));
+  files_.SetFreeBytes(10);
+  EXPECT_FALSE(journal_->Append({Removed("u_1_00000001")}));
+  EXPECT_TRUE(journal_->problem());
+  files_.SetFreeBytes(std::nullopt);
+  EXPECT_TRUE(journal_->Append({Removed("u_1_00000001")}));
+  EXPECT_FALSE(journal_->problem());
 }
 
 }  // namespace
