@@ -32,10 +32,15 @@ Result<int> RunAgentCommand(const std::vector<std::string>& words, const AgentSe
   if (words.size() > 2 && words[1] == "beside") return RunBeside({words.begin() + 2, words.end()});
   if (words.size() > 2 && words[1] == "node") return RunNodeStep({words.begin() + 2, words.end()});
   if (words.size() == 3 && words[1] == "empty") return EmptyFolder(words[2]);
+  if (words.size() == 4 && words[1] == "empty" && words[3] == "--itself") return RemoveFolder(words[2]);
   if (words.size() > 1 && words[1] == "spare") return RunSpare({words.begin() + 2, words.end()});
   if (words.size() > 1 && words[1] == "as") {
     OC_TRY(start, ParseStartAs({words.begin() + 2, words.end()}));
-    return Fail(BecomeAgent(start));
+    if (!IsHelper(start)) return Fail(BecomeAgent(start));
+    OC_TRY_VOID(BecomeHelper(start));
+    std::vector<std::string> helper = {words[0]};
+    helper.insert(helper.end(), start.words.begin(), start.words.end());
+    return RunAgentCommand(helper, seams);
   }
   if (words.size() > 1 && words[1] == "courier") {
     OC_TRY(options, ParseCourierOptions({words.begin() + 2, words.end()}));

@@ -112,21 +112,41 @@ Result<StartAs> ParseStartAs(const std::vector<std::string>& args) {
   return start;
 }
 
-Error BecomeAgent(const StartAs& start) {
-  const auto user = FindUser(start.uid);
+namespace {
+
+// From here on this process is the user's, for good.
+std::optional<Error> BecomeUser(const StartAs& start, const std::optional<UserEntry>& user) {
   LeaveRootBehind();
   // What the lists say now, since a job may have waited for long; for users whom they do not know, as it was
   // at the submit.
   if (auto failed = SetUsersGroups(user, start.groups)) return *failed;
   // What is likely to fail has been done by now; from the claim on this is the attempt's agent.
   if (auto failed = MakeClaim(start.claim)) return *failed;
-  const std::string program = OwnProgram();
   if (auto limited = SetOwnLimits(start.limits); !limited) return limited.error();
   if (auto failed = SetUser(start.uid, user ? user->gid : start.gid)) return *failed;
   umask(077);
-  (void)prctl(PR_SET_DUMPABLE, 0);  // until the exec nobody looks into what was root's memory
+  (void)prctl(PR_SET_DUMPABLE, 0);  // until an exec nobody looks into what was root's memory
   OpenLog(start.area);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Error BecomeAgent(const StartAs& start) {
+  const auto user = FindUser(start.uid);
+  const std::string program = OwnProgram();
+  if (auto failed = BecomeUser(start, user)) return *std::move(failed);
   return Execute(program, start, user);
+}
+
+bool IsHelper(const StartAs& start) {
+  return start.claim.empty() && !start.words.empty() &&
+         (start.words[0] == "empty" || start.words[0] == "spare");
+}
+
+Result<void> BecomeHelper(const StartAs& start) {
+  if (auto failed = BecomeUser(start, FindUser(start.uid))) return Fail(*std::move(failed));
+  return {};
 }
 
 }  // namespace overcap

@@ -13,6 +13,14 @@ TEST(StartAs, ReadsWhoAndWhat) {
   EXPECT_EQ(*start, (StartAs{1001, 1002, {4, 27}, {{"nofile", 1, 2}}, "/c", "/a", {"--job", "/j"}}));
 }
 
+TEST(StartAs, OnlyWhatHasNoClaimAndStartsNoRanksIsAHelper) {
+  EXPECT_TRUE(IsHelper({1, 1, {}, {}, "", "/a", {"empty", "/a/trash"}}));
+  EXPECT_TRUE(IsHelper({1, 1, {}, {}, "", "/a", {"spare", "--store", "/s"}}));
+  EXPECT_FALSE(IsHelper({1, 1, {}, {}, "", "/a", {"--job", "/j"}}));
+  EXPECT_FALSE(IsHelper({1, 1, {}, {}, "", "/a", {}}));
+  EXPECT_FALSE(IsHelper({1, 1, {}, {}, "/c", "/a", {"empty", "/a/trash"}}));
+}
+
 TEST(StartAs, WithoutAUserThereIsNone) {
   const std::vector<std::vector<std::string>> wrong = {
       {},

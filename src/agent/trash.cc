@@ -15,4 +15,10 @@ Result<int> EmptyFolder(const std::string& folder) {
   return 0;
 }
 
+Result<int> RemoveFolder(const std::string& folder) {
+  (void)setpriority(PRIO_PROCESS, 0, 10);
+  OC_TRY_VOID(PosixFiles().RemoveTree(folder));
+  return 0;
+}
+
 }  // namespace overcap
