@@ -55,6 +55,7 @@ Result<Ending> AttemptRun::RunSpec() {
   OC_TRY(spec, SpecFromJson(text));
   if (options_.time_seconds > 0) spec.resources.time_seconds = options_.time_seconds;
   if (options_.memory_mb > 0) spec.resources.mem_bytes = options_.memory_mb << 20;
+  if (options_.memory_bytes > 0) spec.resources.mem_bytes = options_.memory_bytes;
   if (spec.command.empty())
     return Fail(ErrorCode::kCorrupt, StrCat("'", attempt_.Spec(), "' has no command"));
   OC_TRY_VOID(report_.Reserve(spec.resources.world_size() * kRankBytes));

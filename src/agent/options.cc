@@ -11,6 +11,7 @@ namespace overcap {
 namespace {
 
 constexpr long long kLargestIndex = 10'000'000;
+constexpr long long kMostSeconds = 100LL * 366 * 86400;  // as in a spec
 
 using Setter = std::function<Result<void>(std::string_view)>;
 
@@ -81,6 +82,16 @@ Setter BytesInto(int64_t* target) {
   };
 }
 
+Setter SecondsInto(int64_t* target) {
+  return [target](std::string_view text) -> Result<void> {
+    const auto seconds = ParseInt(text);
+    if (!seconds || *seconds < 0 || *seconds > kMostSeconds)
+      return Fail(ErrorCode::kUsage, StrCat("'", text, "' is no number of seconds"));
+    *target = *seconds;
+    return {};
+  };
+}
+
 Setter ListInto(std::vector<int>* target) {
   return [target](std::string_view text) -> Result<void> {
     OC_TRY(list, ParseIndexList(text));
@@ -100,8 +111,9 @@ std::map<std::string, Setter, std::less<>> Setters(AgentOptions* options) {
       {"--retry-tasks", ListInto(&options->retry_tasks)},
       {"--nodes", NumberInto(&options->nodes, 1)},
       {"--grace", NumberInto(&options->grace_seconds, 0)},
-      {"--time", NumberInto(&options->time_seconds, 0)},
+      {"--time", SecondsInto(&options->time_seconds)},
       {"--memory", NumberInto(&options->memory_mb, 0)},
+      {"--memory-bytes", BytesInto(&options->memory_bytes)},
       {"--under", UnderInto(&options->under)},
       {"--cgroups", YesInto(&options->cgroups)},
       {"--id", IdInto(&options->id)},

@@ -34,13 +34,14 @@ struct AgentOptions {
   JobStore via = {};
   std::string node_folder = {};
   int64_t backlog = int64_t{4} << 30;
+  int64_t memory_bytes = 0;  // in the place of the spec's and of memory_mb; 0: those
   bool operator==(const AgentOptions&) const = default;
 };
 
 // `--job DIR --store DIR --attempt N --slot S --gpus 0,1 --cpus 0-3 [--retry-tasks 17,18] [--grace 10]
-// [--nodes 4] [--time 3600] [--memory MB] [--cgroups no]`, or `--job DIR --store DIR --under slurm [--grace
-// 10]`, or `--id ID --via STORE --node-folder DIR --under slurm`, which makes a job and a store folder of the
-// node's; also `--flag=value`; an empty list means none. kUsage names the flag.
+// [--nodes 4] [--time 3600] [--memory MB | --memory-bytes N] [--cgroups no]`, or `--job DIR --store DIR
+// --under slurm [--grace 10]`, or `--id ID --via STORE --node-folder DIR --under slurm`, which makes a job
+// and a store folder of the node's; also `--flag=value`; an empty list means none. kUsage names the flag.
 Result<AgentOptions> ParseAgentOptions(const std::vector<std::string>& args);
 
 // "0-3,8" -> {0,1,2,3,8}; "" -> {}.

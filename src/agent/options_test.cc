@@ -26,7 +26,17 @@ TEST(AgentOptions, TakesEmptyListsAsNone) {
   EXPECT_TRUE(options->gpus.empty() && options->cpus.empty());
 }
 
+TEST(AgentOptions, TakesTheLimitsThatASpecMayHave) {
+  const auto options = ParseAgentOptions(
+      {"--job", "/j", "--store", "/s", "--time", "3162240000", "--memory-bytes", "123456789012345"});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->time_seconds, 3'162'240'000);
+  EXPECT_EQ(options->memory_bytes, 123'456'789'012'345);
+}
+
 TEST(AgentOptions, NamesTheFlagThatIsWrong) {
+  EXPECT_EQ(ParseAgentOptions({"--job", "/j", "--time", "-1"}).error().message,
+            "agent: --time: '-1' is no number of seconds");
   EXPECT_EQ(ParseAgentOptions({"--job", "/j", "--gpus", "x"}).error().message,
             "agent: --gpus: 'x' is not a number from 0 on");
   EXPECT_EQ(ParseAgentOptions({"--job", "j"}).error().message, "agent: --job: 'j' is no absolute path");

@@ -42,6 +42,7 @@ std::string SystemFlags(const SystemWords& words) {
   if (words.root != kUsualRoot) flags += StrCat(" --root ", ShellQuote(words.root));
   if (words.socket != kUsualSocket) flags += StrCat(" --socket ", ShellQuote(words.socket));
   if (words.stall_seconds != kUsualStallSeconds) flags += StrCat(" --stall ", words.stall_seconds);
+  if (words.slack_seconds != kUsualSlackSeconds) flags += StrCat(" --slack ", words.slack_seconds);
   if (!words.policy_file.empty()) flags += StrCat(" --policy ", ShellQuote(words.policy_file));
   return flags;
 }

@@ -11,11 +11,13 @@
 namespace overcap {
 
 constexpr int kUsualStallSeconds = 60;
+constexpr int kUsualSlackSeconds = 60;
 
 // As flags say it; "": not said.
 struct SystemWords {
   std::string root, socket, policy_file;
   int stall_seconds = kUsualStallSeconds;  // a connection in the middle of something is closed after so long
+  int slack_seconds = kUsualSlackSeconds;  // an agent that is so late in ending its job is killed
 };
 
 // With what is usual where nothing was said. kUsage for a path that is not absolute.

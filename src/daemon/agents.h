@@ -25,14 +25,16 @@ struct AgentStart {
   std::string area;   // of the owner (docs/formats/system-engine.md)
   std::string claim;  // the slot's claim, a file of the engine's
   int nodes = 1;      // an elastic job's agents
-  int64_t time_seconds = 0, memory_mb = 0;  // limits in the place of the spec's; 0: those
+  // The limits as the engine knows them: the spec in the job's folder is its user's to change. 0: none.
+  int64_t time_seconds = 0, memory_bytes = 0;
 };
 
 // Something on the side in the folders of an owner.
 struct SideWork {
-  std::string folder;  // the store, or the trash
+  std::string folder;  // the store, or what is emptied
   JobOwner owner;      // not told: the engine's own user
   std::string area;
+  bool itself = false;  // EmptyTrash() removes the folder too
 };
 
 // Which slot of which job an agent serves; what Watch() gives back.
@@ -50,6 +52,8 @@ class Agents {
   virtual Result<ProcessIdentity> Start(const AgentStart& start) = 0;
   virtual std::string CurrentBoot() const = 0;  // names this boot of the machine
   virtual bool IsAlive(const ProcessIdentity& agent) const = 0;
+  // At least so long, by a clock that nobody can set; time in which the machine slept is not counted.
+  virtual int64_t RunningForUs(const ProcessIdentity& agent) const = 0;
   // From now on the token is reported once, by the caller's loop, when this process has ended.
   virtual Result<void> Watch(const ProcessIdentity& agent, const AgentToken& token) = 0;
   virtual void Signal(const ProcessIdentity& agent, int signal) = 0;  // fine when it is gone
@@ -62,6 +66,8 @@ class Agents {
     int64_t uid = -1;  // whose processes alone are killed; -1: anybody's
   };
   virtual int KillStrays(const SlotName& slot) = 0;
+  // Whether the kernel has killed something of this slot because of its memory limit. Before KillStrays().
+  virtual bool RanOutOfMemory(const SlotName& slot) const = 0;
   // Has, in the background, a copy of this code made for the attempt after this one. Only a matter of speed.
   virtual void PrepareSpare(const SideWork& store, const std::string& snapshot) = 0;
   // Removes, in the background, all that lies in this folder.

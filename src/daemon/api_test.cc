@@ -24,6 +24,8 @@ class IdleAgents : public Agents {
   }
   std::string CurrentBoot() const override { return "boot"; }
   bool IsAlive(const ProcessIdentity&) const override { return true; }
+  int64_t RunningForUs(const ProcessIdentity&) const override { return 0; }
+  bool RanOutOfMemory(const SlotName&) const override { return false; }
   Result<void> Watch(const ProcessIdentity&, const AgentToken& token) override {
     watched.push_back(token);
     return {};

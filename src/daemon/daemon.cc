@@ -40,7 +40,6 @@ std::string PidIn(const Fd& lock) {
 }
 
 constexpr int kLockPatienceMs = 3000;
-constexpr int kCancelSlackSeconds = 60;  // beyond the grace of the ranks, for an agent to end
 
 // The lock that makes an engine the only one of its root; held until the process ends.
 Result<Fd> LockRoot(const std::string& root) {
@@ -149,7 +148,7 @@ Result<int> Serve(const DaemonOptions& options, Files& files, Callers& callers) 
   PosixClock clock;
   PosixAgents agents(options.binary, options.root + "/daemon.log", options.grace_seconds);
   Engine engine(clock, files, agents, options.root, options.machine);
-  engine.SetCancelPatience((options.grace_seconds + kCancelSlackSeconds) * int64_t{1'000'000});
+  engine.SetCancelPatience((options.grace_seconds + options.slack_seconds) * int64_t{1'000'000});
   PosixFiles own;  // no user's: never through their areas
   InstalledPolicy policy(own, options.root, options.policy);
   OC_TRY(in_force, policy.Load());

@@ -21,6 +21,7 @@ struct DaemonOptions {
   bool system = false;      // of the machine, for all its users (docs/formats/system-engine.md); needs root
   std::string socket = {};  // "": daemon.sock in the root
   int stall_seconds = 60;   // of the machine's: a user's connection that does not move for so long is closed
+  int slack_seconds = 60;   // beyond the grace of the ranks, for an agent to end its job
 };
 
 // Serves until it is stopped. A second engine on the same root ends at once with status 0.

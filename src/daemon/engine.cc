@@ -14,6 +14,9 @@ namespace {
 constexpr int64_t kRetryAfterUs = 1'000'000;
 constexpr int64_t kSoonestWakeUs = 20'000;
 constexpr int kMostDoublings = 6;                  // of that time: about a minute
+constexpr int64_t kQuickUs = 10'000'000;           // an attempt that failed so soon is restarted ever later,
+constexpr int kFreeRestarts = 3;                   // after these
+constexpr int kMostRemovals = 12;                  // tries to remove a folder: some ten minutes
 constexpr std::ptrdiff_t kMostRetryTasks = 5'000;  // they stand on a command line
 
 // Ended without having done anything: its agent never began, or an array's was killed before its first task.
@@ -126,12 +129,18 @@ void Engine::EnqueueIfReady(Job& job) {
 void Engine::JobEnded(const Job& job) {
   queue().Remove(job.key);
   failed_starts_.erase(job.key);
+  quick_failures_.erase(job.key);
   for (Job* dependent : table_.Dependents(job.spec.id)) EnqueueIfReady(*dependent);
 }
 
 // ---- agents ----
 
 void Engine::AgentEnded(const AgentToken& token) {
+  TakeEnd({token, clock_.WallUs(), false});
+}
+
+void Engine::TakeEnd(PendingEnd end) {
+  const AgentToken& token = end.token;
   Job* job = table_.FindKey(token.job_key);
   Slot* slot = job == nullptr ? nullptr : job->FindSlot(token.attempt, token.slot);
   if (slot == nullptr) return;
@@ -139,14 +148,68 @@ void Engine::AgentEnded(const AgentToken& token) {
   if (auto agent = LiveAgent(*job, *slot)) {
     slot->agent = *agent;
     if (agents_.Watch(*agent, token)) return;
-  } else if (SlotEnded(*job, token.attempt, token.slot)) {
-    return;
+  } else {
+    auto recorded = SlotEnded(*job, end);
+    if (recorded) return;
+    end.ended = true;
+    end_problem_ = std::move(recorded).error();
   }
-  unrecorded_ends_.push_back(token);
+  pending_ends_.push_back(end);
   WakeAt(clock_.MonotonicUs() + kRetryAfterUs);
 }
 
-Result<void> Engine::SlotEnded(Job& job, int attempt, int slot_number) {
+bool Engine::HasPendingEnd(const Job& job) const {
+  return std::any_of(pending_ends_.begin(), pending_ends_.end(),
+                     [&](const PendingEnd& end) { return end.ended && end.token.job_key == job.key; });
+}
+
+Result<void> Engine::RecordPendingEnds(Job& job) {
+  std::optional<Error> failed;
+  if (HasPendingEnd(job)) {
+    for (const PendingEnd& end : std::exchange(pending_ends_, {})) {
+      if (end.token.job_key == job.key) {
+        TakeEnd(end);
+      } else {
+        pending_ends_.push_back(end);
+      }
+    }
+    if (HasPendingEnd(job)) failed = end_problem_;
+  }
+  // The last slot's end is recorded, and what it means for the job is not.
+  if (!failed && job.state == JobState::kRunning && job.slots.empty()) {
+    if (auto settled = Settle(job); !settled) failed = std::move(settled).error();
+  }
+  if (!failed) return {};
+  return Fail(
+      failed->code,
+      StrCat("job '", job.spec.id, "' has ended, and its end cannot be recorded yet: ", failed->message),
+      StrCat("free some space on the disk of '", root_, "': its end is recorded within a second"));
+}
+
+std::string Engine::Problem() const {
+  if (const auto& problem = journal_.problem()) {
+    return StrCat("the engine cannot write its journal: ", problem->message,
+                  "; nothing new starts until there is space on the disk of '", root_,
+                  "', and what ends is recorded then");
+  }
+  const auto ended = std::count_if(pending_ends_.begin(), pending_ends_.end(),
+                                   [](const PendingEnd& end) { return end.ended; });
+  if (ended == 0 || !end_problem_) return {};
+  return StrCat("the engine cannot record the end of ", CountOf(ended, "job"), ": ", end_problem_->message,
+                "; it tries again every second: look at '", root_, "'");
+}
+
+// When the slot ended. A report that its user can write says when an agent of the engine's own user ended;
+// where jobs are others' the engine's own clock counts, and the report only for the time when no engine ran.
+int64_t Engine::EndTime(const Job& job, const Slot& slot, const SlotOutcome& outcome, int64_t seen_us) const {
+  const int64_t reported_us = outcome.ended_us > slot.started_us ? outcome.ended_us : seen_us;
+  if (!job.spec.owner.told()) return std::min(seen_us, reported_us);
+  const int64_t earliest_us = recovering_ ? std::min(seen_us, last_record_us_) : seen_us;
+  return std::clamp(reported_us, earliest_us, seen_us);
+}
+
+Result<void> Engine::SlotEnded(Job& job, const PendingEnd& end) {
+  const int attempt = end.token.attempt, slot_number = end.token.slot;
   const Slot slot = *job.FindSlot(attempt, slot_number);
   OC_TRY(outcome, ReadOutcome(job, slot));
   Event event = MakeEvent(EventKind::kSlotEnded, job);
@@ -154,17 +217,20 @@ Result<void> Engine::SlotEnded(Job& job, int attempt, int slot_number) {
   event.slot = slot_number;
   event.ending = EndingOfSlot(job, slot, outcome.ending);
   event.tasks = std::move(outcome.tasks);
-  // When it ended, not when we learnt of it; a clock that was set may not give a time before its start.
-  if (outcome.ended_us > slot.started_us) event.time_us = std::min(event.time_us, outcome.ended_us);
+  event.time_us = EndTime(job, slot, outcome, end.seen_us);
   OC_TRY_VOID(Record({event}));
   queue().Release(job.key, slot_number);
   task_readers_.erase({job.key, slot_number});
   stops_.erase({job.key, attempt, slot_number});
+  deadlines_.erase({job.key, attempt, slot_number});
+  start_errors_.erase(job.key);
   if (MadeNoProgress(job, event)) {
     ++failed_starts_[job.key];
   } else {
     failed_starts_.erase(job.key);
   }
+  const bool quick = event.ending.state == JobState::kFailed && event.time_us - slot.started_us < kQuickUs;
+  quick_failures_[job.key] = quick ? quick_failures_[job.key] + 1 : 0;
   if (!Settle(job)) TryAgainLater(job);
   return {};
 }
@@ -172,7 +238,10 @@ Result<void> Engine::SlotEnded(Job& job, int attempt, int slot_number) {
 // Again in a second, then ever later: what could not be done now will hardly be done at once.
 void Engine::TryAgainLater(const Job& job) {
   const auto failed = failed_starts_.find(job.key);
-  const int doublings = failed == failed_starts_.end() ? 0 : std::min(failed->second, kMostDoublings);
+  const auto quick = quick_failures_.find(job.key);
+  const int starts = failed == failed_starts_.end() ? 0 : failed->second;
+  const int restarts = quick == quick_failures_.end() ? 0 : quick->second - kFreeRestarts - 1;
+  const int doublings = std::clamp(std::max(starts, restarts), 0, kMostDoublings);
   const int64_t at = clock_.MonotonicUs() + (kRetryAfterUs << doublings);
   unsettled_.emplace_back(job.key, at);
   WakeAt(at);
@@ -211,7 +280,7 @@ Result<void> Engine::Settle(Job& job) {
     JobEnded(job);
   } else {
     queue().Remove(job.key);
-    if (failed_starts_.contains(job.key)) {
+    if (failed_starts_.contains(job.key) || quick_failures_[job.key] > kFreeRestarts) {
       TryAgainLater(job);
     } else {
       EnqueueIfReady(job);
@@ -274,7 +343,8 @@ void Engine::DoWhatIsDue(int64_t now) {
   if (retry_at_us_ == 0 || now < retry_at_us_) return;
   retry_at_us_ = 0;
   stalled_ = false;
-  for (const AgentToken& token : std::exchange(unrecorded_ends_, {})) AgentEnded(token);
+  for (const PendingEnd& end : std::exchange(pending_ends_, {})) TakeEnd(end);
+  if (journal_.problem()) journal_.FillReserve();
   for (const auto& [key, at] : std::exchange(unsettled_, {})) {
     Job* job = table_.FindKey(key);
     if (job == nullptr) continue;
@@ -285,7 +355,12 @@ void Engine::DoWhatIsDue(int64_t now) {
       WakeAt(at);
     }
   }
+  for (Removal& removal : std::exchange(later_removals_, {})) {
+    if (removal.at_us > now) WakeAt(removal.at_us);
+    (removal.at_us <= now ? removals_ : later_removals_).push_back(std::move(removal));
+  }
   StopWhatIsDue(now);
+  KillOverdue(now);
   for (auto it = cancels_.begin(); it != cancels_.end();) {
     const Job* job = table_.FindKey(it->first);
     const bool over = job == nullptr || job->ended();
@@ -312,6 +387,7 @@ Result<void> Engine::Turn(const std::function<void()>& committed) {
     first = false;
     Act();
   } while (journal_.dirty());
+  if (journal_.problem()) WakeAt(now + kRetryAfterUs);
   return CompactIfWorthIt();
 }
 
@@ -330,18 +406,37 @@ void Engine::Act() {
     const Slot* slot = job == nullptr ? nullptr : job->FindSlot(name.attempt, name.slot);
     if (slot != nullptr && slot->agent) agents_.Signal(*slot->agent, signal);
   }
+  RemoveFolders();
+}
+
+// Removing many files takes long: folders are put aside here and removed by another process.
+void Engine::RemoveFolders() {
   if (removals_.empty()) return;
-  // Removing many files takes long: they are put aside here and removed by another process.
   std::map<std::string, SideWork> trashes;
-  for (const Removal& removal : std::exchange(removals_, {})) {
+  for (Removal& removal : std::exchange(removals_, {})) {
     const std::string area = AreaOf(removal.owner);
-    const SideWork trash{area + "/trash", removal.owner, area};
-    if (trashes.emplace(area, trash).second) (void)files_.MakeFolders(trash.folder);
-    const std::string folder = StrCat(area, "/jobs/", removal.id);
-    if (!files_.Rename(folder, StrCat(trash.folder, "/", removal.id))) (void)files_.RemoveTree(folder);
+    const SideWork trash{area + "/trash", removal.owner, area, false};
     if (removal.owner.told()) (void)files_.RemoveTree(StrCat(root_, "/claims/", removal.id));
+    if (PutAside(removal, trash)) {
+      trashes.emplace(area, trash);
+      continue;
+    }
+    // A full disk has no room for another name: the files are removed where they are.
+    agents_.EmptyTrash({StrCat(area, "/jobs/", removal.id), removal.owner, area, true});
+    if (removal.tries == kMostRemovals) continue;  // agent.log says what stays; the next engine tries again
+    removal.at_us = clock_.MonotonicUs() + (kRetryAfterUs << std::min(removal.tries++, kMostDoublings));
+    WakeAt(removal.at_us);
+    later_removals_.push_back(std::move(removal));
   }
   for (const auto& [area, trash] : trashes) agents_.EmptyTrash(trash);
+}
+
+// True: nothing stands in the place of the job's folder any more.
+bool Engine::PutAside(const Removal& removal, const SideWork& trash) {
+  const std::string folder = StrCat(AreaOf(removal.owner), "/jobs/", removal.id);
+  const std::string aside = StrCat(trash.folder, "/", removal.id);
+  if (files_.Rename(folder, aside) || !files_.Exists(folder)) return true;
+  return files_.MakeFolders(trash.folder) && files_.Rename(folder, aside);
 }
 
 void Engine::StartAgent(const StartEffect& effect) {
@@ -350,6 +445,8 @@ void Engine::StartAgent(const StartEffect& effect) {
   if (slot == nullptr) return;
   const std::string area = AreaOf(job->spec.owner);
   const SideWork store{area + "/store", job->spec.owner, area};
+  slot->time_seconds = effect.time_seconds > 0 ? effect.time_seconds : job->spec.resources.time_seconds;
+  const int64_t memory_bytes = effect.memory_mb > 0 ? effect.memory_mb << 20 : job->spec.resources.mem_bytes;
   AgentStart start{job->spec.id,
                    JobDir(job->spec.id),
                    store.folder,
@@ -362,17 +459,22 @@ void Engine::StartAgent(const StartEffect& effect) {
                    area,
                    ClaimFile(*job, effect.attempt, effect.slot),
                    slot->nodes,
-                   effect.time_seconds,
-                   effect.memory_mb};
+                   slot->time_seconds,
+                   memory_bytes};
   const AgentToken token{effect.key, effect.attempt, effect.slot};
   const std::string start_spare =
       job->spec.store.empty() ? job->spec.snapshot : "";  // AgentEnded() may end the job
-  job->spec_written = job->spec_written || WriteSpec(job->spec);
-  const bool ready =
-      job->spec_written && files_.MakeFolders(StrCat(start.job_dir, "/attempt-", start.attempt));
-  if (!ready) return AgentEnded(token);  // never ran: tried again, ever later
+  auto ready = job->spec_written ? Result<void>() : WriteSpec(job->spec);
+  job->spec_written = ready.has_value();
+  if (ready) ready = files_.MakeFolders(StrCat(start.job_dir, "/attempt-", start.attempt));
+  if (!ready) {  // never ran: tried again, ever later
+    start_errors_[job->key] = ready.error().message;
+    return AgentEnded(token);
+  }
+  SetDeadline(*job, *slot, 0);
   auto agent = agents_.Start(start);
   if (agent) slot->agent = *agent;
+  if (!agent) start_errors_[job->key] = agent.error().message;
   if (!agent || !agents_.Watch(*agent, token)) AgentEnded(token);
   if (!start_spare.empty()) agents_.PrepareSpare(store, start_spare);
 }

@@ -47,7 +47,7 @@ class Engine {
   // The queue as it is now, for who wants to know what would happen; the policy must be there.
   LivePoolReading LivePool() const;
 
-  // How long after a cancel an agent may live.
+  // How long after a cancel an agent may live, and after a time limit that it should have enforced.
   void SetCancelPatience(int64_t us) { cancel_patience_us_ = us; }
 
   // Each of these records (or refuses, changing nothing) and takes effect in the next Turn().
@@ -69,6 +69,8 @@ class Engine {
   Result<void> Turn(const std::function<void()>& committed = {});
   // When Turn() should be called again though nothing happened (a full disk is tried again); 0: no need.
   int64_t RetryAtUs() const { return retry_at_us_; }
+  // One line for everyone who asks anything: why the engine cannot write, and what helps. Empty: it can.
+  std::string Problem() const;
 
   const JobTable& table() const { return table_; }
   const Machine& machine() const { return machine_; }
@@ -106,6 +108,11 @@ class Engine {
   // The warning (again), and when TERM is due.
   void RemindSlot(const Job& job, const Slot& slot);
   void StopWhatIsDue(int64_t now);
+  // When the engine itself ends the slot, whose agent should have done so long before; 0: it has no limit.
+  int64_t AllowedUs(const Job& job, const Slot& slot) const;
+  int64_t TimeLimitOf(const Job& job, const Slot& slot) const;
+  void SetDeadline(const Job& job, const Slot& slot, int64_t used_us);
+  void KillOverdue(int64_t now);
 
   // Journal, then table, then the copies in job folders (after the commit).
   Result<void> Record(std::vector<Event> events);
@@ -116,6 +123,16 @@ class Engine {
   void RecoverSlot(Job& job, const Slot& slot);
   Result<bool> ClaimForNobody(const Job& job, const Slot& slot);
   std::optional<ProcessIdentity> LiveAgent(const Job& job, const Slot& slot) const;
+  // An agent that has ended, and what its slot's end could not be recorded for.
+  struct PendingEnd {
+    AgentToken token;
+    int64_t seen_us = 0;  // wall: when the engine saw it
+    bool ended = false;   // false: it lives, and could not be watched
+  };
+  void TakeEnd(PendingEnd end);
+  bool HasPendingEnd(const Job& job) const;
+  // Tries again to record what has ended of this job; an error: it cannot be.
+  Result<void> RecordPendingEnds(Job& job);
   Result<void> CheckJournalIsThere();
   void PutOrphansAside();
   void RepairCopies(const std::deque<Event>& recent);
@@ -129,7 +146,8 @@ class Engine {
   };
   // An error: nobody could look, so nothing is known.
   Result<SlotOutcome> ReadOutcome(const Job& job, const Slot& slot);
-  Result<void> SlotEnded(Job& job, int attempt, int slot);
+  Result<void> SlotEnded(Job& job, const PendingEnd& end);
+  int64_t EndTime(const Job& job, const Slot& slot, const SlotOutcome& outcome, int64_t seen_us) const;
   // Which positions of an array any agent has reported as begun.
   std::vector<bool> ReportedTasks(const Job& job) const;
   // After a power cut the counter of tasks may be behind what agents have reported.
@@ -190,18 +208,35 @@ class Engine {
     bool stopped = false;  // TERM was sent: next is KILL
   };
   std::map<SlotName, Stop> stops_;  // of slots that were told to go
+  struct Deadline {
+    int64_t at_us = 0;    // monotonic
+    bool passed = false;  // its agent was killed
+  };
+  std::map<SlotName, Deadline> deadlines_;  // of slots with a time limit
   struct Removal {
     std::string id;
     JobOwner owner;
+    int tries = 0;
+    int64_t at_us = 0;  // monotonic
   };
-  std::vector<Removal> removals_;                        // jobs whose folders go
-  std::vector<AgentToken> unrecorded_ends_;              // the disk was full
+  void RemoveFolders();
+  bool PutAside(const Removal& removal, const SideWork& trash);
+  void FindHalfRemoved(std::vector<Removal> removed);
+  std::vector<Removal> removals_;         // jobs whose folders go
+  std::vector<Removal> later_removals_;   // could not go yet
+  std::vector<PendingEnd> pending_ends_;  // the disk was full
+  std::optional<Error> end_problem_;      // why the last of them could not be recorded
+  int64_t last_record_us_ = 0;            // while Open() runs: the newest time in the journal
+  bool recovering_ = false;
   std::vector<std::pair<uint64_t, int64_t>> unsettled_;  // jobs to look at again, and when
   std::map<uint64_t, int64_t> cancels_;  // jobs told to stop, and when their agents are killed
   std::unordered_map<uint64_t, int> failed_starts_;
+  std::unordered_map<uint64_t, std::string> start_errors_;  // why an agent could not even be started
+  std::unordered_map<uint64_t, int> quick_failures_;        // in a row; they are restarted ever later
   int64_t retry_at_us_ = 0;
   int64_t compact_at_ = 0;  // records
-  bool stalled_ = false;    // nothing is started before retry_at_us_
+  int64_t compact_at_bytes_ = 0;
+  bool stalled_ = false;  // nothing is started before retry_at_us_
   mutable std::map<std::pair<uint64_t, int>, std::pair<int64_t, AgentReportReader>> task_readers_;
 };
 

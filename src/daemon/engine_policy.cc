@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine with a policy: the queue it makes, and slots that are told to give way.
+// The engine with a policy: the queue it makes, and slots that are told to give way; and with or without
+// one, the end of slots that outlive their time limit.
 #include <algorithm>
+#include <climits>
 #include <csignal>
 
 #include "base/text.h"
@@ -10,6 +12,9 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kLookAgainUs = 2'000'000;  // for checkpoints
+constexpr int64_t kSecondUs = 1'000'000;
+constexpr int64_t kMountsUs = 3600 * kSecondUs;   // a job's stores may be brought and saved so long
+constexpr int64_t kKillAgainUs = 10 * kSecondUs;  // what has not died of KILL
 
 }  // namespace
 
@@ -114,6 +119,46 @@ void Engine::RemindSlot(const Job& job, const Slot& slot) {
   const int64_t left_us = std::clamp<int64_t>(slot.preemption->stop_us - clock_.WallUs(), 0, grace_us);
   stops_[name] = {clock_.MonotonicUs() + left_us, false};
   WakeAt(stops_[name].at_us);
+}
+
+// ---- time limits
+
+int64_t Engine::TimeLimitOf(const Job& job, const Slot& slot) const {
+  if (slot.time_seconds > 0) return slot.time_seconds;
+  if (job.spec.resources.time_seconds > 0 || !policy_queue_) return job.spec.resources.time_seconds;
+  return policy_queue_->TimeLimitIn(slot.partition);
+}
+
+// The agent ends a job at its limit: the engine's own deadline is for an agent that its user has stopped,
+// changed or killed. It must never come first, so everything an honest agent may take is counted.
+int64_t Engine::AllowedUs(const Job& job, const Slot& slot) const {
+  const int64_t limit_s = TimeLimitOf(job, slot);
+  if (limit_s == 0) return 0;
+  const int64_t once_us = (limit_s + job.spec.warn_seconds) * kSecondUs + cancel_patience_us_;
+  // The limit of an array is that of each task, and a slot may have to run them all.
+  const int64_t times = job.is_array() ? job.spec.array.Count() : 1;
+  const int64_t mounts_us = job.spec.mounts.empty() ? 0 : 2 * kMountsUs;
+  if (once_us > (INT64_MAX / 2 - mounts_us) / times) return 0;
+  return once_us * times + mounts_us;
+}
+
+// `used_us`: how long its agent has been running.
+void Engine::SetDeadline(const Job& job, const Slot& slot, int64_t used_us) {
+  const int64_t allowed_us = AllowedUs(job, slot);
+  if (allowed_us == 0) return;
+  const int64_t at_us = clock_.MonotonicUs() + std::max<int64_t>(0, allowed_us - used_us);
+  deadlines_[{job.key, slot.attempt, slot.slot}] = {at_us, false};
+  WakeAt(at_us);
+}
+
+void Engine::KillOverdue(int64_t now) {
+  for (auto& [name, deadline] : deadlines_) {
+    if (deadline.at_us <= now) {
+      slot_signals_.emplace_back(name, SIGKILL);
+      deadline = {now + kKillAgainUs, true};
+    }
+    WakeAt(deadline.at_us);
+  }
 }
 
 void Engine::StopWhatIsDue(int64_t now) {

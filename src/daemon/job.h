@@ -34,6 +34,7 @@ struct Slot {
   std::optional<Preemption> preemption;
   std::optional<ProcessIdentity> agent;  // not known between the journal's record and the start
   int nodes = 1;                         // an elastic job's agents
+  int64_t time_seconds = 0;              // the limit it was started with, by this engine; 0: not known
 };
 
 // What only arrays have.

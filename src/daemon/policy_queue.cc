@@ -177,6 +177,15 @@ Start PolicyQueue::Begin(const pooled::Action& action) {
   return start;
 }
 
+int64_t PolicyQueue::TimeLimitIn(const std::string& partition) const {
+  for (const pooled::PartitionRule& rule : pool_.rules().partitions) {
+    if (rule.name != partition) continue;
+    const int64_t limit_s = pooled::LimitIn(rule, 0);
+    return limit_s < pooled::kForever ? std::min(limit_s, kLongestTime) : 0;
+  }
+  return 0;
+}
+
 std::vector<Start> PolicyQueue::Pass(int64_t now_us) {
   std::vector<Start> starts;
   const int64_t now_s = now_us / kSecondUs;

@@ -27,6 +27,8 @@ class PolicyQueue : public JobQueue {
   // Whether the policy could ever let it start; kUsage and kDenied as MachinePool::Take(), and what the
   // scheduler refuses. Changes nothing that matters.
   Result<void> Check(const JobSpec& spec);
+  // The limit in seconds of what runs in this partition without one of its own; 0: none.
+  int64_t TimeLimitIn(const std::string& partition) const;
   // A run has saved its work.
   void Checkpointed(uint64_t key, int slot, int64_t at_us);
 

@@ -6,11 +6,13 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/text.h"
 #include "sys/cgroup.h"
@@ -28,6 +30,7 @@ constexpr int kKillRounds = 50;
 constexpr std::chrono::milliseconds kGroupPatience{500};
 constexpr int kSpareNotWorthIt = 3;  // exit status of `overcap agent spare` for a small tree
 constexpr size_t kMostSmallSnapshots = 1000;
+constexpr std::string_view kTrashHelper = "trash", kSpareHelper = "spare";
 
 std::string JoinInts(const std::vector<int>& values) {
   std::string out;
@@ -73,6 +76,37 @@ std::string GroupName(std::string_view job_id, int attempt, int slot) {
   return StrCat("overcap-", job_id, "-", attempt, "-", slot);
 }
 
+// What of the engine's own each group has beside its processes: the agent notices what is over the limit and
+// says so; the kernel's limit is for an agent that its user has stopped or changed.
+int64_t WithAgent(int64_t memory_bytes) {
+  constexpr int64_t kAgentBytes = 64 << 20;
+  return memory_bytes + memory_bytes / 16 + kAgentBytes;
+}
+
+void EndGroup(const std::string& name) {
+  auto group = Cgroup::Find(name);
+  if (!group) return;
+  (void)group->KillAll(kGroupPatience);
+  (void)group->Remove(kGroupPatience);
+}
+
+// The files by which a process joins a new control group of this name; none where the machine gives none.
+// One that a dead process left under this name is emptied and removed first.
+std::vector<std::string> GroupFor(const std::string& name, int64_t memory_bytes) {
+  const CgroupRequest limited{name, memory_bytes > 0 ? WithAgent(memory_bytes) : 0, ""};
+  auto group = Cgroup::Create(limited);
+  if (!group && group.error().code == ErrorCode::kConflict) {
+    EndGroup(name);
+    group = Cgroup::Create(limited);
+  }
+  if (!group && memory_bytes > 0) group = Cgroup::Create({name, 0, ""});
+  return group ? group->ProcsFiles() : std::vector<std::string>();
+}
+
+std::string HelperGroup(int64_t uid, std::string_view kind) {
+  return StrCat("overcap-helper-", uid, "-", kind);
+}
+
 bool BelongsTo(pid_t pid, int64_t uid) {
   const std::string text = PosixFiles().Read(StrCat("/proc/", pid, "/status")).value_or("");
   return text.find(StrCat("\nUid:\t", uid, "\t")) != std::string::npos;
@@ -111,7 +145,8 @@ Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
   }
   if (start.nodes != 1) words.insert(words.end(), {"--nodes", std::to_string(start.nodes)});
   if (start.time_seconds > 0) words.insert(words.end(), {"--time", std::to_string(start.time_seconds)});
-  if (start.memory_mb > 0) words.insert(words.end(), {"--memory", std::to_string(start.memory_mb)});
+  if (start.memory_bytes > 0)
+    words.insert(words.end(), {"--memory-bytes", std::to_string(start.memory_bytes)});
   SpawnRequest request;
   request.program = binary_;
   request.env = env_;
@@ -119,8 +154,7 @@ Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
     words = AsOwner(start.owner, start.area, start.claim, words);
     request.env.clear();
     // All that the job starts stays in it, whatever it does: what is left at its end is killed.
-    if (auto group = Cgroup::Create({GroupName(start.job_id, start.attempt, start.slot), 0, ""}))
-      request.cgroup_procs = group->ProcsFiles();
+    request.cgroup_procs = GroupFor(GroupName(start.job_id, start.attempt, start.slot), start.memory_bytes);
   }
   request.argv = {"overcap", "agent"};
   request.argv.insert(request.argv.end(), words.begin(), words.end());
@@ -143,6 +177,19 @@ std::string PosixAgents::CurrentBoot() const {
 
 bool PosixAgents::IsAlive(const ProcessIdentity& agent) const {
   return overcap::IsAlive(agent);
+}
+
+int64_t PosixAgents::RunningForUs(const ProcessIdentity& agent) const {
+  constexpr int64_t kSecondUs = 1'000'000;
+  const auto now_us = [](clockid_t id) {
+    timespec now{};
+    clock_gettime(id, &now);
+    return int64_t{now.tv_sec} * kSecondUs + now.tv_nsec / 1000;
+  };
+  const int64_t ticks_a_second = std::max<int64_t>(1, sysconf(_SC_CLK_TCK));
+  const auto started_us = static_cast<int64_t>(agent.start_ticks) * kSecondUs / ticks_a_second;
+  // Ticks count from the boot and go on while the machine sleeps, which may have been at any time since.
+  return std::max<int64_t>(0, now_us(CLOCK_MONOTONIC) - started_us);
 }
 
 Result<void> PosixAgents::Watch(const ProcessIdentity& agent, const AgentToken& token) {
@@ -172,6 +219,7 @@ std::vector<AgentToken> PosixAgents::TakeEnded() {
   const int count = epoll_wait(epoll_.Get(), events.data(), static_cast<int>(events.size()), 0);
   for (int i = 0; i < count; ++i) {
     const auto found = watched_.find(events[static_cast<size_t>(i)].data.fd);
+    helpers_.erase(events[static_cast<size_t>(i)].data.fd);
     if (found == watched_.end()) continue;
     ended.push_back(found->second.token);
     watched_.erase(found);
@@ -184,43 +232,66 @@ std::vector<AgentToken> PosixAgents::TakeEnded() {
 void PosixAgents::Reap() {
   int status = 0;
   for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
-    std::erase_if(trash_, [pid](const auto& entry) { return entry.second == pid; });
+    const auto trash =
+        std::find_if(trash_.begin(), trash_.end(), [pid](const auto& entry) { return entry.second == pid; });
+    if (trash != trash_.end()) {
+      EndGroup(HelperGroup(trash->first, kTrashHelper));
+      trash_.erase(trash);
+    }
     const auto spare = std::find_if(spares_.begin(), spares_.end(),
                                     [pid](const auto& entry) { return entry.second.pid == pid; });
     if (spare == spares_.end()) continue;
     if (small_snapshots_.size() >= kMostSmallSnapshots) small_snapshots_.clear();
     const bool small = WIFEXITED(status) && WEXITSTATUS(status) == kSpareNotWorthIt;
     if (small) small_snapshots_.insert(spare->second.snapshot);
+    EndGroup(HelperGroup(spare->first, kSpareHelper));
     spares_.erase(spare);
   }
+  // What was asked for while the one before was at work.
+  for (const auto& [uid, trash] : std::exchange(more_trash_, {})) EmptyTrash(trash);
 }
 
 // A process that does something on the side; 0 when it could not be started.
-pid_t PosixAgents::StartHelper(const SideWork& work, const std::vector<std::string>& words) {
+pid_t PosixAgents::StartHelper(const SideWork& work, std::string_view kind,
+                               const std::vector<std::string>& words) {
   const std::vector<std::string> all = work.owner.told() ? AsOwner(work.owner, work.area, "", words) : words;
   SpawnRequest request;
   request.program = binary_;
   request.argv = {"overcap", "agent"};
   request.argv.insert(request.argv.end(), all.begin(), all.end());
   if (!work.owner.told()) request.env = env_;
+  // Its user can send it signals; whatever comes of it ends with it.
+  if (work.owner.told()) request.cgroup_procs = GroupFor(HelperGroup(work.owner.uid, kind), 0);
   request.cwd = "/";
   request.stderr_fd = log_.Get();
   request.group = ProcessGroup::kSession;
-  const auto spawned = Spawn(request);
-  return spawned ? spawned->pid : 0;
+  request.want_pidfd = true;
+  auto spawned = Spawn(request);
+  if (!spawned) return 0;
+  // Its end wakes the loop, which takes it and ends its group.
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = spawned->pidfd.Get();
+  if (spawned->pidfd && epoll_ctl(epoll_.Get(), EPOLL_CTL_ADD, event.data.fd, &event) == 0)
+    helpers_[event.data.fd] = std::move(spawned->pidfd);
+  return spawned->pid;
 }
 
 void PosixAgents::PrepareSpare(const SideWork& store, const std::string& snapshot) {
   Reap();
   if (spares_.contains(store.owner.uid) || small_snapshots_.contains(snapshot)) return;
-  const pid_t pid = StartHelper(store, {"spare", "--store", store.folder, "--tree", snapshot});
+  const pid_t pid = StartHelper(store, kSpareHelper, {"spare", "--store", store.folder, "--tree", snapshot});
   if (pid != 0) spares_[store.owner.uid] = {pid, snapshot};
 }
 
 void PosixAgents::EmptyTrash(const SideWork& trash) {
-  Reap();
-  if (trash_.contains(trash.owner.uid)) return;
-  const pid_t pid = StartHelper(trash, {"empty", trash.folder});
+  if (trash_.contains(trash.owner.uid)) {
+    more_trash_.insert_or_assign(trash.owner.uid, trash);
+    return;
+  }
+  std::vector<std::string> words = {"empty", trash.folder};
+  if (trash.itself) words.emplace_back("--itself");
+  const pid_t pid = StartHelper(trash, kTrashHelper, words);
   if (pid != 0) trash_[trash.owner.uid] = pid;
 }
 
@@ -250,11 +321,14 @@ int PosixAgents::KillStrays(const SlotName& slot) {
     usleep(2000);
   }
   // Its limits' group, where it had one, is still there too.
-  if (auto group = Cgroup::Find(GroupName(slot.job_id, slot.attempt, slot.slot))) {
-    (void)group->KillAll(kGroupPatience);
-    (void)group->Remove(kGroupPatience);
-  }
+  EndGroup(GroupName(slot.job_id, slot.attempt, slot.slot));
+  Reap();  // what was killed has come to us, and counts for its user until it is taken
   return killed;
+}
+
+bool PosixAgents::RanOutOfMemory(const SlotName& slot) const {
+  const auto group = Cgroup::Find(GroupName(slot.job_id, slot.attempt, slot.slot));
+  return group && group->OomKills() > 0;
 }
 
 }  // namespace overcap

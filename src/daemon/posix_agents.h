@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -23,9 +24,11 @@ class PosixAgents : public Agents {
   Result<ProcessIdentity> Start(const AgentStart& start) override;
   std::string CurrentBoot() const override;
   bool IsAlive(const ProcessIdentity& agent) const override;
+  int64_t RunningForUs(const ProcessIdentity& agent) const override;
   Result<void> Watch(const ProcessIdentity& agent, const AgentToken& token) override;
   void Signal(const ProcessIdentity& agent, int signal) override;
   int KillStrays(const SlotName& slot) override;
+  bool RanOutOfMemory(const SlotName& slot) const override;
   void PrepareSpare(const SideWork& store, const std::string& snapshot) override;
   void EmptyTrash(const SideWork& trash) override;
 
@@ -48,10 +51,12 @@ class PosixAgents : public Agents {
   LogBound log_bound_;
   std::unordered_map<int, Watched> watched_;  // by pidfd
   void Reap();
-  pid_t StartHelper(const SideWork& work, const std::vector<std::string>& words);
+  pid_t StartHelper(const SideWork& work, std::string_view kind, const std::vector<std::string>& words);
 
   // Of each owner one at a time: nobody's hold up another's.
   std::map<int64_t, pid_t> trash_;
+  std::map<int64_t, SideWork> more_trash_;
+  std::map<int, Fd> helpers_;  // pidfds of those that run
   struct Spare {
     pid_t pid = 0;
     std::string snapshot;

@@ -60,7 +60,8 @@ std::string Engine::WaitReason(const Job& job) const {
   if (job.state != JobState::kQueued) return job.ending.reason;
   std::string why;
   if (CheckReady(job, &why) != Readiness::kReady) return why;
-  return queue().Explain(job.key, clock_.WallUs());
+  const std::string explained = queue().Explain(job.key, clock_.WallUs());
+  return explained.empty() ? job.ending.reason : explained;  // not in the queue: it is tried again later
 }
 
 TaskCounts Engine::CountTasks(const Job& job) const {

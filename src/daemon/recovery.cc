@@ -10,8 +10,10 @@
 namespace overcap {
 namespace {
 
-constexpr int64_t kSmallJournal = 10'000;  // records; not worth a rewrite
-constexpr size_t kRecentRecords = 1'000;   // more than one turn ever appends: whose copies may be behind
+constexpr int64_t kSmallJournal = 10'000;         // records; not worth a rewrite
+constexpr int64_t kSmallJournalBytes = 16 << 20;  // nor is this
+constexpr int64_t kLargeJournalBytes = 64 << 20;  // what a start finds longer is rewritten at once
+constexpr size_t kRecentRecords = 1'000;  // more than one turn ever appends: whose copies may be behind
 
 // The agents of an elastic job write beside the engine what happens to their group.
 Result<std::string> WithoutGroupLines(Result<std::string> text) {
@@ -27,10 +29,13 @@ Result<std::string> WithoutGroupLines(Result<std::string> text) {
 
 Result<void> Engine::Open() {
   OC_TRY_VOID(files_.MakeFolders(root_ + "/jobs"));
+  (void)files_.MakeFolders(root_ +
+                           "/trash");  // while there is room for it: a full disk is emptied through it
   OC_TRY_VOID(files_.SyncFolder(root_));
   OC_TRY_VOID(files_.SyncFolder(root_.substr(0, std::max<size_t>(1, root_.rfind('/')))));
   OC_TRY_VOID(CheckJournalIsThere());
   std::deque<Event> recent;
+  std::vector<Removal> removed;
   const auto replay = [&](Event event) -> Result<void> {
     if (event.kind == EventKind::kMachine) {
       // What was detected may have changed since; what a configuration declared holds until another one
@@ -38,6 +43,11 @@ Result<void> Engine::Open() {
       SetMachine(event.machine.declared ? event.machine : detected_);
       return {};
     }
+    if (event.kind == EventKind::kRemoved) {
+      if (const Job* job = table_.Find(event.id); job != nullptr)
+        removed.push_back({event.id, job->spec.owner});
+    }
+    last_record_us_ = std::max(last_record_us_, event.time_us);
     OC_TRY_VOID(table_.Apply(event));
     recent.push_back(std::move(event));
     if (recent.size() > kRecentRecords) recent.pop_front();
@@ -51,8 +61,13 @@ Result<void> Engine::Open() {
   for (const auto& [key, job] : table_.jobs()) {
     if (!job->ended()) active.push_back(job.get());
   }
+  recovering_ = true;
   for (Job* job : active) OC_TRY_VOID(RecoverJob(*job));
+  recovering_ = false;
   PutOrphansAside();
+  FindHalfRemoved(std::move(removed));
+  // How much of it is needed is known after the first rewrite only.
+  compact_at_bytes_ = std::min(2 * journal_.SizeBytes(), kLargeJournalBytes);
   return CompactIfWorthIt();
 }
 
@@ -80,7 +95,17 @@ void Engine::PutOrphansAside() {
     const bool orphan = table_.Find(id) == nullptr && !files_.Exists(JobDir(id) + "/attempt-1");
     if (orphan && files_.Exists(JobDir(id) + "/spec.json") && !foreign.Has(id)) removals_.push_back({id, {}});
   }
-  if (files_.Exists(root_ + "/trash")) agents_.EmptyTrash({root_ + "/trash", {}, root_});
+  const auto trash = files_.List(root_ + "/trash");
+  if (trash && !trash->empty()) agents_.EmptyTrash({root_ + "/trash", {}, root_, false});
+}
+
+// A removal is recorded before it is done: an engine that was killed in between left the folder.
+void Engine::FindHalfRemoved(std::vector<Removal> removed) {
+  for (Removal& removal : removed) {
+    if (table_.Find(removal.id) != nullptr) continue;  // submitted again
+    if (files_.Exists(StrCat(AreaOf(removal.owner), "/jobs/", removal.id)))
+      removals_.push_back(std::move(removal));
+  }
 }
 
 Result<void> Engine::RecoverJob(Job& job) {
@@ -105,6 +130,7 @@ void Engine::RecoverSlot(Job& job, const Slot& slot) {
   AgentEnded({job.key, slot.attempt, slot.slot});  // watches it when it lives
   const Slot* still = job.FindSlot(slot.attempt, slot.slot);
   if (still != nullptr && still->preemption) RemindSlot(job, *still);
+  if (still != nullptr && still->agent) SetDeadline(job, *still, agents_.RunningForUs(*still->agent));
 }
 
 void Engine::AdoptSlot(const Job& job, const Slot& slot) {
@@ -148,8 +174,14 @@ void Engine::RepairCopies(const std::deque<Event>& recent) {
 Result<void> Engine::CompactIfWorthIt() {
   const auto jobs = static_cast<int64_t>(table_.jobs().size());
   const int64_t needed = 2 * jobs + table_.Count(JobState::kRunning) + 2;
-  if (journal_.records() < std::max({kSmallJournal, compact_at_, 2 * needed})) return {};
-  compact_at_ = journal_.records() + kSmallJournal;  // should it fail now, not in every turn
+  // Few records may be many bytes: a user can submit and remove long commands all day.
+  const bool many = journal_.records() >= std::max({kSmallJournal, compact_at_, 2 * needed});
+  const bool large = journal_.SizeBytes() >= std::max(kSmallJournalBytes, compact_at_bytes_);
+  if (!many && !large) return {};
+  if (!later_removals_.empty()) return {};  // the journal is what remembers them
+  // Should it fail now, not in every turn.
+  compact_at_ = journal_.records() + kSmallJournal;
+  compact_at_bytes_ = journal_.SizeBytes() + kSmallJournalBytes;
   OC_TRY_VOID(journal_.Commit());
   std::vector<Event> events = table_.Compact();
   Event machine;
@@ -158,6 +190,8 @@ Result<void> Engine::CompactIfWorthIt() {
   machine.machine = machine_;
   events.insert(events.begin(), machine);
   auto rewritten = journal_.Rewrite(events);
+  // What is left is what is needed: twice that much again, so that the work is a part of what was written.
+  if (rewritten) compact_at_bytes_ = 2 * journal_.SizeBytes();
   // On a full disk the old journal serves on.
   if (!rewritten && rewritten.error().code == ErrorCode::kUnavailable) return {};
   return rewritten;

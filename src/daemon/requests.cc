@@ -56,6 +56,9 @@ Result<void> Engine::Cancel(std::string_view id, const std::string& reason) {
   Job* job = table_.Find(id);
   if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
   if (job->ended() || job->progress.cancel_requested) return {};
+  // What has ended by itself was not cancelled.
+  OC_TRY_VOID(RecordPendingEnds(*job));
+  if (job->ended()) return {};
   if (job->slots.empty()) return EndUnstarted(*job, reason);
   Event cancel = MakeEvent(EventKind::kCancel, *job);
   cancel.reason = reason;
@@ -128,9 +131,19 @@ Result<void> Engine::Remove(const std::vector<std::string>& ids) {
   }
   auto recorded = Record(events);
   if (!recorded && recorded.error().code == ErrorCode::kUnavailable) {
-    // A full disk, and this is how its user makes room: the folders go first.
-    for (const std::string& id : ids) (void)files_.RemoveTree(JobDir(id));
+    // A full disk, and this is how its user makes room: the folders go first. What is recorded as removed
+    // afterwards has no folder any more, and what cannot be recorded stays in the list.
+    const auto folders = removals;
+    removals_.insert(removals_.end(), folders.begin(), folders.end());
+    RemoveFolders();
     recorded = Record(events);
+    if (!recorded) {
+      return Fail(
+          recorded.error().code,
+          StrCat("the files are being deleted, but that cannot be recorded yet: ", recorded.error().message),
+          "type the command again when there is some space");
+    }
+    return {};
   }
   OC_TRY_VOID(std::move(recorded));
   removals_.insert(removals_.end(), removals.begin(), removals.end());

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an agent's files say about the slot that it had: the claim, and the report.
 #include <algorithm>
+#include <csignal>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "daemon/engine.h"
 #include "model/agent_report.h"
 
@@ -29,6 +31,8 @@ TaskResults ResultsOf(const AgentReport& report, const Slot& slot) {
 }
 
 constexpr size_t kMostReason = 4096;
+constexpr int kTimeLimitStatus = 124, kCannotRunStatus = 126,
+              kMemoryLimitStatus = 137;  // as agents write them
 
 // The report of an agent that is its user's: what cannot be is left out, what is too long is cut.
 AgentReport Believable(AgentReport report, const JobSpec& spec) {
@@ -60,6 +64,7 @@ std::string Engine::ClaimFile(const Job& job, int attempt, int slot) const {
 // about it.
 Result<bool> Engine::ClaimForNobody(const Job& job, const Slot& slot) {
   const std::string file = ClaimFile(job, slot.attempt, slot.slot);
+  if (files_.Exists(file)) return false;  // a full disk has no room for the claim that would lose
   OC_TRY_VOID(files_.MakeFolders(file.substr(0, file.rfind('/'))));
   auto made = files_.CreateExclusive(file, ClaimToJson({0, 0, "", "daemon"}) + "\n");
   if (made) return true;
@@ -88,13 +93,21 @@ Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot
   if (same_boot && (ours || (claim && claim->by == "daemon"))) {
     outcome.tasks.lost = slot.retry_tasks;
     outcome.ending.state = JobState::kQueued;
-    outcome.ending.reason = StrCat("its agent ended before it began; see ", root_, "/daemon.log");
+    const auto why = start_errors_.find(job.key);
+    const std::string log =
+        job.spec.owner.told() ? AreaOf(job.spec.owner) + "/agent.log" : root_ + "/daemon.log";
+    outcome.ending.reason = why == start_errors_.end()
+                                ? StrCat("its agent ended before it began; see ", log)
+                                : StrCat("its agent could not be started: ", why->second);
     return outcome;
   }
   const bool owned = job.spec.owner.told();
   const Agents::SlotName name{job.spec.id, slot.attempt, slot.slot, job.spec.owner.uid};
+  const auto deadline = deadlines_.find({job.key, slot.attempt, slot.slot});
+  const bool overdue = deadline != deadlines_.end() && deadline->second.passed;
+  const bool out_of_memory = owned && agents_.RanOutOfMemory(name);
   // Whatever a user's report says, nothing of the job may live on.
-  if (owned) agents_.KillStrays(name);
+  if (owned || overdue) agents_.KillStrays(name);
   auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".jsonl"));
   // What is wrong with the folder of another user is that user's loss, and holds up nobody.
   if (!text && !owned && text.error().code != ErrorCode::kNotFound) return Fail(text.error());
@@ -104,9 +117,31 @@ Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot
     const auto same = [task](const TaskResult& result) { return result.task == task; };
     if (std::none_of(report.tasks.begin(), report.tasks.end(), same)) outcome.tasks.lost.push_back(task);
   }
+  if (overdue) {
+    outcome.ending = {JobState::kFailed, kTimeLimitStatus, 0, -1,
+                      StrCat("time limit of ", FormatDuration(TimeLimitOf(job, slot)),
+                             " reached; its agent did not end it and was killed")};
+    return outcome;
+  }
+  const bool killed =
+      !report.end || (report.end->state == JobState::kFailed && report.end->signal == SIGKILL);
+  if (out_of_memory && killed) {
+    outcome.ending = {JobState::kFailed, kMemoryLimitStatus, SIGKILL,
+                      report.end ? report.end->first_failed_rank : -1, "memory limit reached"};
+    outcome.ended_us = report.ended_us;
+    return outcome;
+  }
   if (report.end) {
     outcome.ending = *report.end;
     outcome.ended_us = report.ended_us;
+    return outcome;
+  }
+  if (owned && same_boot && !text && text.error().code == ErrorCode::kNotFound) {
+    // The step to the user has made the claim; the agent, whose report comes first, has never begun.
+    outcome.ending = {
+        JobState::kFailed, kCannotRunStatus, 0, -1,
+        StrCat("its agent could not begin, perhaps for a limit of the submitting shell (ulimit); see ",
+               AreaOf(job.spec.owner), "/agent.log")};
     return outcome;
   }
   outcome.ending.state = JobState::kLost;

@@ -38,6 +38,7 @@ Result<int> Run(cli::World& world, const cli::Args& args) {
   }
   SystemSetup setup = FindSystemSetup(words, world.config());
   options.root = words.root, options.socket = words.socket, options.stall_seconds = words.stall_seconds;
+  options.slack_seconds = words.slack_seconds;
   options.machine = std::move(setup.machine), options.policy = setup.policy_file;
   return RunDaemon(options);
 }

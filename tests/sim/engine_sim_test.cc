@@ -57,7 +57,8 @@ class World {
         random_(seed),
         files_(seed + 1),
         mortal_(files_, life_),
-        agents_(files_, random_, life_) {
+        agents_(files_, random_, life_, clock_) {
+    if (seed % 2 == 0) files_.RefuseReserves();
     EXPECT_TRUE(files_.MakeFolders("/state"));
     EXPECT_TRUE(files_.SyncFolder("/"));
     StartEngine();
@@ -97,12 +98,13 @@ class World {
     }
   }
 
-  static inline int jobs_seen = 0, runs_seen = 0, preemptions_seen = 0;  // over all seeds
+  static inline int jobs_seen = 0, runs_seen = 0, preemptions_seen = 0, stopped_seen = 0;  // over all seeds
 
   void CheckAll() {
     CheckJournal();
     jobs_seen += static_cast<int>(accepted_.size());
     runs_seen += static_cast<int>(agents_.runs.size());
+    stopped_seen += agents_.stopped;
     for (const std::string& id : accepted_) {
       const Job* job = engine_->table().Find(id);
       ASSERT_NE(job, nullptr) << "job " << id << " was accepted and is lost";
@@ -134,7 +136,7 @@ class World {
       EXPECT_EQ(agents_.endings[job.spec.id].state, JobState::kSucceeded);
     }
     if (!job.is_array() && job.state == JobState::kFailed) {
-      EXPECT_EQ(agents_.endings[job.spec.id].exit_status, 3);
+      EXPECT_EQ(agents_.endings[job.spec.id].exit_status, job.ending.exit_status);
     }
   }
 
@@ -295,6 +297,7 @@ class EngineSimulation : public testing::TestWithParam<int> {
     EXPECT_GT(World::jobs_seen, 20 * seeds);
     EXPECT_GT(World::runs_seen, 20 * seeds);
     EXPECT_GT(World::preemptions_seen, seeds);
+    EXPECT_GT(World::stopped_seen, seeds);
   }
 };
 

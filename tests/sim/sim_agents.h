@@ -15,6 +15,7 @@
 #include "model/agent_report.h"
 #include "model/job_spec.h"
 #include "mortal_files.h"
+#include "sys/clock.h"
 #include "sys/fake_files.h"
 #include "sys/random.h"
 
@@ -22,13 +23,14 @@ namespace overcap {
 
 class SimAgents : public Agents {
  public:
-  SimAgents(FakeFiles& files, SeededRandom& random, Life& engine)
-      : files_(files), random_(random), engine_(engine) {}
+  SimAgents(FakeFiles& files, SeededRandom& random, Life& engine, const Clock& clock)
+      : files_(files), random_(random), engine_(engine), clock_(clock) {}
 
   Result<ProcessIdentity> Start(const AgentStart& start) override {
     if (!engine_.Spend()) return DeadError();
     const pid_t pid = next_pid_++;
-    processes_[pid] = Process{start, {pid, static_cast<uint64_t>(pid), boot_}, Stage::kSpawned, 0, {}, false};
+    processes_[pid] = Process{
+        start, {pid, static_cast<uint64_t>(pid), boot_}, Stage::kSpawned, 0, {}, false, clock_.MonotonicUs()};
     return processes_[pid].identity;
   }
   std::string CurrentBoot() const override { return boot_; }
@@ -37,6 +39,11 @@ class SimAgents : public Agents {
     return found != processes_.end() && found->second.identity == agent &&
            found->second.stage != Stage::kGone;
   }
+  int64_t RunningForUs(const ProcessIdentity& agent) const override {
+    const auto found = processes_.find(agent.pid);
+    return found == processes_.end() ? 0 : clock_.MonotonicUs() - found->second.started_us;
+  }
+  bool RanOutOfMemory(const SlotName&) const override { return false; }
   Result<void> Watch(const ProcessIdentity& agent, const AgentToken& token) override {
     if (engine_.Dead()) return DeadError();
     if (!IsAlive(agent)) {
@@ -50,8 +57,10 @@ class SimAgents : public Agents {
     return {};
   }
   void Signal(const ProcessIdentity& agent, int signal) override {
-    if (engine_.Dead() || signal != SIGTERM || !IsAlive(agent)) return;
-    processes_[agent.pid].told_to_stop = true;
+    if (engine_.Dead() || !IsAlive(agent)) return;
+    Process& process = processes_[agent.pid];
+    if (signal == SIGTERM) process.told_to_stop = true;
+    if (signal == SIGKILL) Gone(process);
   }
   int KillStrays(const SlotName&) override { return 0; }
   void PrepareSpare(const SideWork&, const std::string&) override {}
@@ -90,9 +99,10 @@ class SimAgents : public Agents {
   // What really ran: per job (and task) how often its command was started, and how its last run ended.
   std::map<std::pair<std::string, int>, int> runs;
   std::map<std::string, Ending> endings;
+  int stopped = 0;  // agents that their users have stopped
 
  private:
-  enum class Stage { kSpawned, kClaimed, kRunning, kGone };
+  enum class Stage { kSpawned, kClaimed, kRunning, kStopped, kGone };
   struct Process {
     AgentStart start;
     ProcessIdentity identity;
@@ -100,6 +110,7 @@ class SimAgents : public Agents {
     int task = -1;
     std::vector<int> retry;
     bool told_to_stop = false;
+    int64_t started_us = 0;
   };
 
   std::string FileOf(const Process& process, std::string_view suffix) const {
@@ -133,6 +144,7 @@ class SimAgents : public Agents {
         return Begin(process);
       case Stage::kRunning:
         return Finish(process);
+      case Stage::kStopped:  // by its user (kill -STOP): it does nothing any more, and holds its GPUs
       case Stage::kGone:
         return;
     }
@@ -157,7 +169,8 @@ class SimAgents : public Agents {
   // The same GPU must never be in the hands of two commands.
   void CheckGpus(const Process& process) const {
     for (const auto& [pid, other] : processes_) {
-      if (other.stage != Stage::kRunning || pid == process.identity.pid) continue;
+      const bool at_work = other.stage == Stage::kRunning || other.stage == Stage::kStopped;
+      if (!at_work || pid == process.identity.pid) continue;
       EXPECT_TRUE(other.task >= 0 || other.start.job_id != process.start.job_id)
           << "runs twice at the same time";
       for (const int gpu : other.start.gpus) {
@@ -210,6 +223,14 @@ class SimAgents : public Agents {
   }
 
   void Finish(Process& process) {
+    const int64_t limit_s = process.start.time_seconds;
+    const bool soon = limit_s > 0 && limit_s <= 600 && process.task < 0;  // the engine's deadline
+    if (soon && random_.Below(25) == 0) {
+      ++stopped;
+      endings[process.start.job_id] = {JobState::kFailed, 124, 0, -1, ""};
+      process.stage = Stage::kStopped;
+      return;
+    }
     const bool fails = random_.Below(4) == 0;
     if (process.task < 0) {
       if (process.told_to_stop) return (void)End(process, JobState::kCancelled, 143);
@@ -225,6 +246,7 @@ class SimAgents : public Agents {
   FakeFiles& files_;
   SeededRandom& random_;
   Life& engine_;
+  const Clock& clock_;
   std::map<pid_t, Process> processes_;
   std::map<pid_t, AgentToken> watched_;
   std::vector<AgentToken> ended_;

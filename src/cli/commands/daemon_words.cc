@@ -6,13 +6,15 @@
 namespace overcap::cli {
 
 Result<SystemWords> SystemWordsOf(const Args& args) {
-  for (const std::string_view flag : {"--socket", "--stall", "--print-unit"}) {
+  for (const std::string_view flag : {"--socket", "--stall", "--slack", "--print-unit"}) {
     if (args.Has(flag) && !args.Has("--system"))
       return Fail(ErrorCode::kUsage, StrCat("flag '", flag, "' needs --system"));
   }
   OC_TRY(stall, args.GetInt("--stall", kUsualStallSeconds, 1, 86400));
+  OC_TRY(slack, args.GetInt("--slack", kUsualSlackSeconds, 1, 86400));
   return CompleteSystemWords({std::string(args.Get("--root")), std::string(args.Get("--socket")),
-                              std::string(args.Get("--policy")), static_cast<int>(stall)});
+                              std::string(args.Get("--policy")), static_cast<int>(stall),
+                              static_cast<int>(slack)});
 }
 
 }  // namespace overcap::cli

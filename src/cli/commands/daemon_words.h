@@ -17,6 +17,7 @@ constexpr Flag kDaemonFlags[] = {
     {"--system", "", "", "serve all users of this machine; needs root"},
     {"--socket", "", "FILE", "with --system: where it listens"},
     {"--stall", "", "SECONDS", "with --system: close a connection that does not move for so long; 60"},
+    {"--slack", "", "SECONDS", "with --system: kill an agent that ends its job so late; 60"},
     {"--policy", "", "FILE", "how labs share this machine (docs/formats/policy.md)"},
     {"--print-unit", "", "", "with --system: print a unit for systemd and end"}};
 
