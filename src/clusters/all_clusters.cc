@@ -26,12 +26,16 @@ constexpr std::array<Driver, 4> kDrivers = {{
        return std::make_unique<LocalCluster>(LocalCluster::Options{.name = settings.name,
                                                                    .root = settings.root,
                                                                    .binary = settings.binary,
-                                                                   .machine = settings.machine});
+                                                                   .machine = settings.machine,
+                                                                   .tell = settings.tell});
      }},
     {kSystemTraits,
      [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {
-       return std::make_unique<LocalCluster>(LocalCluster::Options{
-           .name = settings.name, .root = settings.root, .socket = SystemSocket(), .system = true});
+       return std::make_unique<LocalCluster>(LocalCluster::Options{.name = settings.name,
+                                                                   .root = settings.root,
+                                                                   .socket = SystemSocket(),
+                                                                   .system = true,
+                                                                   .tell = settings.tell});
      }},
     {kSlurmTraits,
      [](const ClusterSettings& settings) -> std::unique_ptr<Cluster> {

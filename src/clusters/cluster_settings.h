@@ -43,7 +43,8 @@ struct ClusterSettings {
   SchedulerSettings scheduler = {};
   int64_t grace_seconds = 10;  // between TERM and KILL
   NodeSettings node = {};
-  std::shared_ptr<JobDepot> depot = nullptr;  // nullptr: no job has a store
+  std::shared_ptr<JobDepot> depot = nullptr;          // nullptr: no job has a store
+  std::function<void(const std::string&)> tell = {};  // takes what the user should know at once
 };
 
 }  // namespace overcap

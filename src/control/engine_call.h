@@ -19,6 +19,7 @@ struct EngineStatus {
   std::map<std::string, int64_t> counts;  // jobs by state
   int64_t gpus_free = 0;
   int64_t journal_bytes = 0;
+  std::string problem;                 // why the engine cannot write; "": it can
   std::string policy, policy_problem;  // the file of the policy in force, and why another one is not; ""
   std::string json;                    // all that the engine said
 };

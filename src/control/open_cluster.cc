@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/open_cluster.h"
 
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -52,7 +53,8 @@ void SayWhenClustersAreAway(std::function<void(std::string_view line)> say) {
 }
 
 Result<std::shared_ptr<Cluster>> OpenCluster(const std::string& name, const Config& config,
-                                             const std::string& root, const std::string& binary) {
+                                             const std::string& root, const std::string& binary,
+                                             std::function<void(const std::string&)> tell) {
   const auto found = config.clusters.find(name);
   if (found == config.clusters.end()) {
     std::vector<std::string> names;
@@ -73,6 +75,7 @@ Result<std::shared_ptr<Cluster>> OpenCluster(const std::string& name, const Conf
   OC_TRY(program, FolderOf(name, "node_program", declared.node_program, config));
   settings.node = {declared.node_folder, std::move(program), declared.backlog_bytes};
   settings.depot = MakeJobDepot();
+  settings.tell = std::move(tell);
   OC_TRY(cluster, MakeCluster(settings));
   return std::shared_ptr<Cluster>(std::move(cluster));
 }

@@ -22,9 +22,10 @@ Result<std::string> ClusterRoot(const std::string& name, const Config& config, c
 void SayWhenClustersAreAway(std::function<void(std::string_view line)> say);
 
 // The cluster of that name as the configuration describes it, without connecting anywhere yet. `root` is
-// where this user's jobs stand unless the cluster has a folder of its own, `binary` this program. kUsage
-// names the nearest when there is none of that name.
+// where this user's jobs stand unless the cluster has a folder of its own, `binary` this program; `tell`
+// takes what the user should know at once. kUsage names the nearest when there is none of that name.
 Result<std::shared_ptr<Cluster>> OpenCluster(const std::string& name, const Config& config,
-                                             const std::string& root, const std::string& binary);
+                                             const std::string& root, const std::string& binary,
+                                             std::function<void(const std::string&)> tell = {});
 
 }  // namespace overcap

@@ -344,6 +344,7 @@ struct ApiOps {
     wait.ids = std::move(ids);
     wait.asker = asker;
     wait.until_started = request.value("until", "ended") == "started";
+    if (request.contains("problem")) wait.problem = request.value("problem", "");
     const int64_t seconds =
         std::clamp<int64_t>(request.value("timeout_s", int64_t{0}), 0, kLongestWaitSeconds);
     wait.deadline_us = api.clock_.MonotonicUs() + seconds * 1'000'000;
@@ -403,6 +404,18 @@ struct Api::Op {
   Result<Handled> (*run)(Api& api, const Json& request, const Asker& asker);
 };
 
+// What everyone should know who asks anything, as the first field of the reply.
+std::string Api::WithProblem(std::string reply) const {
+  constexpr std::string_view kObject = "{\"ok\":{";
+  const std::string problem = engine_.Problem();
+  if (problem.empty() || !reply.starts_with(kObject)) return reply;
+  JsonWriter field;
+  field.BeginObject().Field("problem", problem);
+  std::string text(field.Text().substr(1));
+  if (reply[kObject.size()] != '}') text += ',';
+  return reply.insert(kObject.size(), text);
+}
+
 Handled Api::Handle(std::string_view text, const Asker& asker) {
   static constexpr std::array<Op, 13> kOps = {{
       {"status", &ApiOps::Status},
@@ -425,6 +438,7 @@ Handled Api::Handle(std::string_view text, const Asker& asker) {
     for (const Op& op : kOps) {
       if (op.name != name) continue;
       auto handled = op.run(*this, request, asker);
+      if (handled) handled->reply = WithProblem(std::move(handled->reply));
       return handled ? *std::move(handled) : Handled{ErrorReply(handled.error()), std::nullopt, false};
     }
     const Error unknown{ErrorCode::kUsage, StrCat("unknown op '", name, "'"),
@@ -443,12 +457,14 @@ std::optional<std::string> Api::Check(const WaitRequest& wait) const {
     if (!come) break;
   }
   const bool done = wait.first_open == wait.ids.size();
-  if (!done && clock_.MonotonicUs() < wait.deadline_us) return std::nullopt;
+  // A client that tells its user about problems hears of a new one at once.
+  const bool news = wait.problem && *wait.problem != engine_.Problem();
+  if (!done && !news && clock_.MonotonicUs() < wait.deadline_us) return std::nullopt;
   JsonWriter out;
   out.BeginObject().Field("done", done);
   ApiOps::WriteRecords(*this, wait.ids, false, wait.asker, &out);
   out.EndObject();
-  return Ok(out.Text());
+  return WithProblem(Ok(out.Text()));
 }
 
 }  // namespace overcap

@@ -21,7 +21,8 @@ struct WaitRequest {
   bool until_started = false;
   int64_t deadline_us = 0;  // monotonic
   Asker asker;
-  mutable size_t first_open = 0;  // all before it have come so far
+  std::optional<std::string> problem;  // what the client knows of Engine::Problem(); nothing: it does not ask
+  mutable size_t first_open = 0;       // all before it have come so far
 };
 
 struct Handled {
@@ -54,6 +55,7 @@ class Api {
  private:
   struct Op;
   friend struct ApiOps;
+  std::string WithProblem(std::string reply) const;
   Engine& engine_;
   const Clock& clock_;
   EngineInfo info_;

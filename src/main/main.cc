@@ -43,12 +43,11 @@ int RunCli(const std::vector<std::string>& words, cli::Output& out) {
   parts.binary = OwnProgram();
   parts.folder = CurrentFolder();
   parts.user = UserName();
-  parts.clock = &clock;
-  parts.random = &random;
-  parts.output = &out;
+  parts.clock = &clock, parts.random = &random, parts.output = &out;
   parts.config_places = DefaultConfigPlaces(parts.folder);
   parts.make_cluster = [](const std::string& name, const cli::World& world) {
-    return OpenCluster(name, world.config(), world.root(), world.binary());
+    return OpenCluster(name, world.config(), world.root(), world.binary(),
+                       [&out = world.out()](const std::string& text) { out.Warn(text); });
   };
   cli::World world(std::move(parts));
   const auto table = cli::AllCommands();

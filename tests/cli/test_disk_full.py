@@ -60,6 +60,62 @@ class DiskFull(Rig):
         self.assertEqual((job["state"], job["exit_status"], job["attempt"]), ("failed", 3, 1))
         self.assertTrue(self.log(job_id).startswith(b"before\n"))
 
+    def test_an_end_is_recorded_at_once_in_the_journals_reserve(self):
+        job_id = self.submit("-n", "0", *shell(f'echo up > "$FACTS/up"; {self.gate()}; exit 3'))
+        self.fact("up")
+        self.fill()
+        self.open_gate()
+        job = self.ended(job_id)
+        self.assertEqual((job["state"], job["exit_status"]), ("failed", 3))
+
+    def fill_last_page(self):
+        """Held jobs whose commands are as long as it takes: the next record of the journal needs another page of the disk."""
+        def submit_padded(length):
+            self.submit("--hold", "-n", "0", "true", "x" * length)
+            return (self.home / "journal").stat().st_size
+
+        before = (self.home / "journal").stat().st_size
+        one = submit_padded(1)
+        self.assertEqual(submit_padded(1 + (4090 - one - (one - before)) % 4096) % 4096, 4090)
+
+    def test_where_nothing_can_be_written_every_command_says_so_and_the_true_end_wins(self):
+        """The engine comes back to a disk that is full already, and so has no reserve: a job that ends now cannot be recorded."""
+        job_id = self.submit("-n", "0", *shell(f'echo up > "$FACTS/up"; {self.gate()}; exit 3'))
+        self.fact("up")
+        self.fill_last_page()
+        self.kill(self.daemon_pid())
+        os.truncate(self.home / "journal", (self.home / "journal").stat().st_size)  # the reserve is given back
+        self.fill()
+        self.ok("ls")
+        self.open_gate()
+        self.until(lambda: b'"end"' in (self.home / "jobs" / job_id / "attempt-1/agent-0.jsonl").read_bytes(), "the agent to end")
+        self.until(lambda: "cannot write its journal" in self.overcap("ls").err, "the engine to have tried")
+        for words in (["ls"], ["daemon", "status"], ["wait", "--timeout", "1", job_id], ["abort", job_id]):
+            done = self.overcap(*words)
+            self.assertIn("No space left on device", done.err, words)
+            self.assertIn(str(self.home), done.err, words)
+        done = self.refused("abort", job_id, status=5)
+        self.assertIn("has ended", done.err)
+        self.assertEqual(self.job(job_id)["state"], "running")
+        self.free()
+        job = self.ended(job_id)
+        self.assertEqual((job["state"], job["exit_status"]), ("failed", 3))
+        self.assertNotIn("No space", self.ok("ls").err)
+
+    def test_a_wait_says_so_while_it_waits(self):
+        job_id = self.submit("-n", "0", *shell(f'echo up > "$FACTS/up"; {self.gate()}'))
+        self.fact("up")
+        self.fill_last_page()
+        waiting = self.start("wait", job_id)
+        os.truncate(self.home / "journal", (self.home / "journal").stat().st_size)  # the reserve is lost
+        self.fill()
+        self.open_gate()
+        self.until(lambda: "cannot" in self.overcap("ls").err, "the engine to have tried")
+        self.free()
+        done = self.finish(waiting)
+        self.assertEqual(done.status, 0)
+        self.assertEqual(done.err.count("the engine cannot"), 1, done.err)
+
     def test_the_journal_stays_readable_after_a_restart_on_the_full_disk(self):
         ids = [self.run_job("echo", str(number))["id"] for number in range(3)]
         self.fill()

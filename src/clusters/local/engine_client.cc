@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <poll.h>
 #include <thread>
+#include <utility>
 
 #include "base/json_scan.h"
 #include "base/text.h"
@@ -128,6 +129,13 @@ void EngineClient::Tell(const std::string& line, const std::string& subject) {
   Notice()(maybe ? StrCat(line, " (job '", subject, "' may be queued already)") : line);
 }
 
+void EngineClient::TakeProblem(std::string_view frame) {
+  constexpr std::string_view kProblem = "{\"ok\":{\"problem\":";
+  const std::string before = std::exchange(problem_, "");
+  if (frame.starts_with(kProblem)) problem_ = Text(JsonMember(frame, "ok"), "problem");
+  if (options_.tell && !problem_.empty() && problem_ != before) options_.tell(problem_);
+}
+
 EngineClient::Attempt EngineClient::Try(const EngineRequest& request, const std::string& subject) {
   EngineTrouble trouble = EngineTrouble::kRefused;
   if (auto connected = Connect(&trouble); !connected)
@@ -150,7 +158,10 @@ EngineClient::Attempt EngineClient::Exchange(const EngineRequest& request, const
     maybe_done_ = sent_ > 0;
     return {EngineTrouble::kCrowded, OpenReply(std::move(*frame)), false};
   }
-  if (frame) return {EngineTrouble::kRefused, OpenReply(std::move(*frame)), true};
+  if (frame) {
+    TakeProblem(*frame);
+    return {EngineTrouble::kRefused, OpenReply(std::move(*frame)), true};
+  }
   const Error& error = sent ? frame.error() : sent.error();
   if (error.code != ErrorCode::kUnavailable) return {EngineTrouble::kRefused, Fail(error), false};
   const bool silent = sent && steady_clock::now() >= deadline;

@@ -55,6 +55,7 @@ class EngineClient {
     std::function<std::string()> machine_json;  // told to an engine that this client has started
     std::string socket = {};                    // "": daemon.sock in the root
     bool of_root = false;                       // only root's process may be at the other end
+    std::function<void(const std::string&)> tell = {};  // takes problem() whenever it is a new one
     std::chrono::milliseconds retry_time = EngineRetryTime();  // 0: one try
   };
   explicit EngineClient(Options options) : options_(std::move(options)) {}
@@ -73,6 +74,9 @@ class EngineClient {
   // Whether the last Call() has failed though the engine may have done what was asked.
   bool maybe_done() const { return maybe_done_; }
 
+  // Why the engine cannot write, as its last reply said; empty: it can.
+  const std::string& problem() const { return problem_; }
+
  private:
   struct Attempt {
     EngineTrouble trouble = EngineTrouble::kRefused;
@@ -82,6 +86,7 @@ class EngineClient {
   Attempt Try(const EngineRequest& request, const std::string& subject);
   Attempt Exchange(const EngineRequest& request, const std::string& subject);
   void AwaitAnswer(std::chrono::seconds due, const std::string& subject);
+  void TakeProblem(std::string_view frame);
   Result<void> Connect(EngineTrouble* trouble);
   void Tell(const std::string& line, const std::string& subject);
 
@@ -91,6 +96,7 @@ class EngineClient {
   bool maybe_done_ = false;
   bool told_ = false;     // of the trouble of this call
   bool gave_up_ = false;  // the last call had no answer
+  std::string problem_;
 };
 
 // What the frame of a reply says: the text of `ok`, or the error.

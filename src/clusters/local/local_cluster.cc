@@ -42,7 +42,7 @@ JsonWriter Request(std::string_view op, std::string_view key, const std::vector<
 LocalCluster::LocalCluster(Options options)
     : options_(std::move(options)),
       client_({options_.root, options_.binary, [this] { return MachineToJson(GetMachine(true)); },
-               options_.socket, options_.system}),
+               options_.socket, options_.system, options_.tell}),
       policy_([this](std::string_view request) { return client_.Call(request); }) {}
 
 Result<Machine> LocalCluster::AskForMachine() const {
@@ -171,6 +171,7 @@ Result<bool> LocalCluster::Wait(const std::vector<std::string>& ids, WaitUntil u
     const int64_t slice = std::clamp<int64_t>(left, 0, kWaitSlice);
     JsonWriter request = head;
     request.Field("timeout_s", slice);
+    if (options_.tell) request.Field("problem", client_.problem());
     return EngineRequest{StrCat(request.Text(), "}"), seconds(slice)};
   };
   while (true) {

@@ -21,6 +21,7 @@ class LocalCluster : public Cluster {
     std::function<Machine(bool fresh)> machine = {};  // what this machine has to give; `fresh`: look again
     std::string socket = {};                          // "": in the root
     bool system = false;  // root's engine for all users: it says what the machine has
+    std::function<void(const std::string&)> tell = {};  // takes what the user should know at once
   };
   explicit LocalCluster(Options options);
 
