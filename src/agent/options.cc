@@ -113,6 +113,7 @@ std::map<std::string, Setter, std::less<>> Setters(AgentOptions* options) {
       {"--grace", NumberInto(&options->grace_seconds, 0)},
       {"--time", SecondsInto(&options->time_seconds)},
       {"--memory", NumberInto(&options->memory_mb, 0)},
+      {"--private-gpus", YesInto(&options->private_gpus)},
       {"--memory-bytes", BytesInto(&options->memory_bytes)},
       {"--under", UnderInto(&options->under)},
       {"--cgroups", YesInto(&options->cgroups)},

@@ -2,6 +2,7 @@
 #include "agent/rank_environment.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/text.h"
 
@@ -45,7 +46,13 @@ std::vector<std::string> OwnVariables(const JobSpec& spec, const AgentOptions& o
   std::vector<std::string> own;
   if (!spec.batch) AddRank(spec, setting, rank, &own);
   // Set also when empty: a job without GPUs sees none.
-  if (setting.cluster.empty()) own.push_back(StrCat("CUDA_VISIBLE_DEVICES=", IndexList(options.gpus)));
+  if (setting.cluster.empty()) {
+    std::vector<int> seen = options.gpus;
+    if (options.private_gpus) std::iota(seen.begin(), seen.end(), 0);
+    own.push_back(StrCat("CUDA_VISIBLE_DEVICES=", IndexList(seen)));
+    // For who joins the job from outside (`overcap exec`) and sees all GPUs.
+    if (options.private_gpus) own.push_back(StrCat("OVERCAP_GPU_INDICES=", IndexList(options.gpus)));
+  }
   own.push_back(StrCat("OVERCAP_JOB_ID=", spec.id));
   own.push_back(StrCat("OVERCAP_ATTEMPT=", options.attempt));
   own.push_back(StrCat("OVERCAP_JOB_DIR=", options.job_dir));
@@ -70,7 +77,8 @@ bool Names(const std::vector<std::string>& entries, std::string_view name) {
 
 // Of the job in which the submitter was, if any: nothing of it is true here.
 bool IsOfOtherJob(std::string_view name) {
-  return name == "OVERCAP_TASK_ID" || name == "OVERCAP_TASK_COUNT" || name == "OVERCAP_TASK_TRY";
+  return name == "OVERCAP_TASK_ID" || name == "OVERCAP_TASK_COUNT" || name == "OVERCAP_TASK_TRY" ||
+         name == "OVERCAP_GPU_INDICES";
 }
 
 }  // namespace

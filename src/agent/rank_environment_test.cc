@@ -31,6 +31,17 @@ TEST(RankEnvironment, SaysWhereTheRankStands) {
                 "PYTHONUNBUFFERED=1", "PWD=/work", "OVERCAP_STATE_DIR=/r/jobs/x/state"}));
 }
 
+TEST(RankEnvironment, WhereNoOtherGpuCanBeOpenedCudaCountsFromZero) {
+  AgentOptions options;
+  options.gpus = {4, 6};
+  options.private_gpus = true;
+  const auto env = RankEnvironment(BlobOf({"OVERCAP_GPU_INDICES=1"}), TwoRanks(), options, {"/work", 1}, 0);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "CUDA_VISIBLE_DEVICES=0,1"), 1);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "OVERCAP_GPU_INDICES=4,6"), 1);
+  const auto other = RankEnvironment(BlobOf({"OVERCAP_GPU_INDICES=1"}), TwoRanks(), {}, {"/work", 1}, 0);
+  EXPECT_EQ(std::count(other.begin(), other.end(), "OVERCAP_GPU_INDICES=1"), 0);
+}
+
 TEST(RankEnvironment, ItsOwnVariablesWinOverTheSubmitters) {
   const auto env = RankEnvironment(BlobOf({"RANK=9", "PWD=/home", "OVERCAP_TASK_ID=4", "RANKS=9"}),
                                    TwoRanks(), {}, {"/work", 1}, 0);

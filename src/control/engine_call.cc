@@ -77,6 +77,7 @@ EngineStatus ReadStatus(const Json& reply) {
   status.journal_bytes = reply.value("journal_bytes", int64_t{0});
   status.policy = reply.value("policy", "");
   status.problem = reply.value("problem", "");
+  status.gpu_problem = reply.value("gpu_problem", "");
   status.policy_problem = reply.value("policy_problem", "");
   status.gpus_free = reply.value("gpus_free", int64_t{0});
   if (const auto counts = reply.find("counts"); counts != reply.end()) {

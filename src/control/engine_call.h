@@ -20,6 +20,7 @@ struct EngineStatus {
   int64_t gpus_free = 0;
   int64_t journal_bytes = 0;
   std::string problem;                 // why the engine cannot write; "": it can
+  std::string gpu_problem;             // why jobs can open GPUs that they were not given; "": they cannot
   std::string policy, policy_problem;  // the file of the policy in force, and why another one is not; ""
   std::string json;                    // all that the engine said
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/exec.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <unistd.h>
 
@@ -36,6 +37,15 @@ Result<std::vector<std::string>> RankVariables(const JobSpec& spec, const std::s
   }
   std::vector<std::string> variables = Split(*blob, '\0');
   std::erase(variables, "");
+  // Outside of the job's control group CUDA counts all GPUs of the machine.
+  constexpr std::string_view kIndices = "OVERCAP_GPU_INDICES=", kVisible = "CUDA_VISIBLE_DEVICES=";
+  const auto indices = std::find_if(variables.begin(), variables.end(),
+                                    [&](const std::string& entry) { return entry.starts_with(kIndices); });
+  if (indices == variables.end()) return variables;
+  const std::string visible = StrCat(kVisible, indices->substr(kIndices.size()));
+  std::replace_if(
+      variables.begin(), variables.end(),
+      [&](const std::string& entry) { return entry.starts_with(kVisible); }, visible);
   return variables;
 }
 

@@ -27,6 +27,10 @@ struct AgentStart {
   int nodes = 1;      // an elastic job's agents
   // The limits as the engine knows them: the spec in the job's folder is its user's to change. 0: none.
   int64_t time_seconds = 0, memory_bytes = 0;
+  // Told owners: no other GPUs can be opened, where the kernel offers that. The agents of an elastic job
+  // share theirs out by index, so it is not done for them.
+  bool private_gpus = false;
+  std::vector<std::string> gpu_uuids;  // of `gpus`; "": not known
 };
 
 // Something on the side in the folders of an owner.

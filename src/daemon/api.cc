@@ -223,6 +223,7 @@ struct ApiOps {
     if (api.policy_file_ != nullptr && !api.policy_file_->text().empty())
       out.Field("policy", api.policy_file_->path()).Field("policy_problem", api.policy_file_->problem());
     if (!asker.only_user) out.Field("system", true).Field("area", asker.area);
+    if (!info.gpu_problem.empty()) out.Field("gpu_problem", info.gpu_problem);
     return Done(out.EndObject().Text());
   }
 

@@ -37,7 +37,8 @@ struct EngineInfo {
   int pid = 0;
   std::string root;
   std::string socket;
-  int64_t started_us = 0;  // wall
+  std::string gpu_problem = {};  // why jobs are not kept from others' GPUs; "": they are, or it is one user's
+  int64_t started_us = 0;        // wall
   int64_t started_monotonic_us = 0;
 };
 

@@ -159,7 +159,8 @@ Result<int> Serve(const DaemonOptions& options, Files& files, Callers& callers) 
   if (engine.journal().cut_torn_record())
     Log("a torn last record of the journal was cut off: its act was never done");
   (void)malloc_trim(0);  // reading the journal took much more than it left
-  const EngineInfo info = InfoOf(options, clock);
+  EngineInfo info = InfoOf(options, clock);
+  if (options.system && !engine.machine().gpus.empty()) info.gpu_problem = PosixAgents::GpuProblem();
   OC_TRY(listener, options.system ? ListenUnixForAll(info.socket) : ListenUnix(info.socket));
   Api api(engine, clock, info, &policy);
   Server server(engine, api, agents, callers, clock, std::move(listener), options.idle_exit_seconds);

@@ -460,7 +460,14 @@ void Engine::StartAgent(const StartEffect& effect) {
                    ClaimFile(*job, effect.attempt, effect.slot),
                    slot->nodes,
                    slot->time_seconds,
-                   memory_bytes};
+                   memory_bytes,
+                   job->spec.owner.told() && !job->spec.resources.elastic(),
+                   {}};
+  for (const int index : slot->gpus) {
+    const auto gpu = std::find_if(machine_.gpus.begin(), machine_.gpus.end(),
+                                  [index](const Gpu& one) { return one.index == index; });
+    start.gpu_uuids.push_back(gpu == machine_.gpus.end() ? "" : gpu->uuid);
+  }
   const AgentToken token{effect.key, effect.attempt, effect.slot};
   const std::string start_spare =
       job->spec.store.empty() ? job->spec.snapshot : "";  // AgentEnded() may end the job

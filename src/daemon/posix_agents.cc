@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "sys/cgroup.h"
 #include "sys/clock.h"
+#include "sys/gpu_filter.h"
 #include "sys/limits.h"
 #include "sys/posix_files.h"
 #include "sys/process.h"
@@ -92,15 +93,32 @@ void EndGroup(const std::string& name) {
 
 // The files by which a process joins a new control group of this name; none where the machine gives none.
 // One that a dead process left under this name is emptied and removed first.
-std::vector<std::string> GroupFor(const std::string& name, int64_t memory_bytes) {
-  const CgroupRequest limited{name, memory_bytes > 0 ? WithAgent(memory_bytes) : 0, ""};
-  auto group = Cgroup::Create(limited);
+struct JobGroup {
+  std::vector<std::string> procs;
+  bool private_gpus = false;
+};
+JobGroup GroupFor(CgroupRequest request) {
+  if (request.memory_bytes > 0) request.memory_bytes = WithAgent(request.memory_bytes);
+  auto group = Cgroup::Create(request);
   if (!group && group.error().code == ErrorCode::kConflict) {
-    EndGroup(name);
-    group = Cgroup::Create(limited);
+    EndGroup(request.name);
+    group = Cgroup::Create(request);
   }
-  if (!group && memory_bytes > 0) group = Cgroup::Create({name, 0, ""});
-  return group ? group->ProcsFiles() : std::vector<std::string>();
+  if (!group && std::exchange(request.memory_bytes, 0) > 0) group = Cgroup::Create(request);
+  return group ? JobGroup{group->ProcsFiles(), group->LimitsGpus()} : JobGroup();
+}
+
+// N of the /dev/nvidiaN of these GPUs: as the driver numbers them, else in the order of their indices.
+std::vector<int> MinorsOf(const AgentStart& start) {
+  const std::vector<NvidiaNode> nodes = NvidiaNodes();
+  std::vector<int> minors;
+  for (size_t i = 0; i < start.gpus.size(); ++i) {
+    const std::string uuid = i < start.gpu_uuids.size() ? start.gpu_uuids[i] : "";
+    const auto node = std::find_if(nodes.begin(), nodes.end(),
+                                   [&](const NvidiaNode& one) { return !uuid.empty() && one.uuid == uuid; });
+    minors.push_back(node == nodes.end() ? start.gpus[i] : node->minor);
+  }
+  return minors;
 }
 
 std::string HelperGroup(int64_t uid, std::string_view kind) {
@@ -151,10 +169,15 @@ Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
   request.program = binary_;
   request.env = env_;
   if (start.owner.told()) {
+    const std::optional<std::vector<int>> minors =
+        start.private_gpus ? std::optional(MinorsOf(start)) : std::nullopt;
+    const JobGroup group =
+        GroupFor({GroupName(start.job_id, start.attempt, start.slot), start.memory_bytes, "", minors});
+    if (group.private_gpus) words.insert(words.end(), {"--private-gpus", "yes"});
     words = AsOwner(start.owner, start.area, start.claim, words);
     request.env.clear();
     // All that the job starts stays in it, whatever it does: what is left at its end is killed.
-    request.cgroup_procs = GroupFor(GroupName(start.job_id, start.attempt, start.slot), start.memory_bytes);
+    request.cgroup_procs = group.procs;
   }
   request.argv = {"overcap", "agent"};
   request.argv.insert(request.argv.end(), words.begin(), words.end());
@@ -261,7 +284,8 @@ pid_t PosixAgents::StartHelper(const SideWork& work, std::string_view kind,
   request.argv.insert(request.argv.end(), all.begin(), all.end());
   if (!work.owner.told()) request.env = env_;
   // Its user can send it signals; whatever comes of it ends with it.
-  if (work.owner.told()) request.cgroup_procs = GroupFor(HelperGroup(work.owner.uid, kind), 0);
+  if (work.owner.told())
+    request.cgroup_procs = GroupFor({HelperGroup(work.owner.uid, kind), 0, "", {}}).procs;
   request.cwd = "/";
   request.stderr_fd = log_.Get();
   request.group = ProcessGroup::kSession;
@@ -324,6 +348,16 @@ int PosixAgents::KillStrays(const SlotName& slot) {
   EndGroup(GroupName(slot.job_id, slot.attempt, slot.slot));
   Reap();  // what was killed has come to us, and counts for its user until it is taken
   return killed;
+}
+
+std::string PosixAgents::GpuProblem() {
+  const std::string name = StrCat("overcap-probe-", getpid());
+  auto group = Cgroup::Create({name, 0, "", std::vector<int>()});
+  const bool limits = group && group->LimitsGpus();
+  const std::string why =
+      group ? "this kernel cannot restrict the devices of a control group" : group.error().message;
+  EndGroup(name);
+  return limits ? "" : why;
 }
 
 bool PosixAgents::RanOutOfMemory(const SlotName& slot) const {

@@ -32,6 +32,9 @@ class PosixAgents : public Agents {
   void PrepareSpare(const SideWork& store, const std::string& snapshot) override;
   void EmptyTrash(const SideWork& trash) override;
 
+  // Why jobs of told owners cannot be kept from GPUs that they were not given; "": they can.
+  static std::string GpuProblem();
+
   // Readable when an agent has ended; for the caller's loop.
   int EndedFd() const { return epoll_.Get(); }
   std::vector<AgentToken> TakeEnded();

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "sys/fd.h"
+#include "sys/gpu_filter.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
@@ -18,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::string_view kV1Controllers[] = {"freezer", "pids", "memory", "cpuset"};
+constexpr std::string_view kV1Controllers[] = {"freezer", "pids", "memory", "cpuset", "devices"};
 
 // The kernel's files take one write(2) and answer with errno; 0 when it worked.
 int WriteKernelFile(const std::string& path, std::string_view text) {
@@ -86,7 +87,12 @@ Result<Cgroup> Cgroup::Create(const CgroupRequest& request) {
   auto made = CreateV2(places.v2, request, !request.cpus.empty());
   if (!final(made) && !places.v1.empty()) made = CreateV1(places, request);
   if (!final(made) && !request.cpus.empty()) made = CreateV2(places.v2, request, false);
-  return made;
+  if (!made || !request.gpus || made->LimitsGpus() || !made->v2_ || !places.v1.contains("devices"))
+    return made;
+  // A kernel with both kinds, and without programs for devices.
+  (void)made->Remove(milliseconds(0));
+  auto other = CreateV1(places, request);
+  return other ? std::move(other) : CreateV2(places.v2, request, false);
 }
 
 Result<Cgroup> Cgroup::CreateV2(const CgroupPlace& place, const CgroupRequest& request, bool with_cpus) {
@@ -104,6 +110,7 @@ Result<Cgroup> Cgroup::CreateV2(const CgroupPlace& place, const CgroupRequest& r
       return Fail(std::move(limited).error());
     }
     if (with_cpus) group.LimitCpus(request.cpus);
+    if (request.gpus) group.limits_gpus_ = FilterGpusV2(group.parts_[0].folder, *request.gpus).has_value();
     return group;
   }
   return Fail(ErrorCode::kUnavailable,
@@ -113,9 +120,10 @@ Result<Cgroup> Cgroup::CreateV2(const CgroupPlace& place, const CgroupRequest& r
 Result<Cgroup> Cgroup::CreateV1(const CgroupPlaces& places, const CgroupRequest& request) {
   Cgroup group;
   for (const std::string_view controller : kV1Controllers) {
-    const bool needed = controller == "memory"   ? request.memory_bytes > 0
-                        : controller == "cpuset" ? !request.cpus.empty()
-                                                 : group.parts_.empty();
+    const bool needed = controller == "memory"    ? request.memory_bytes > 0
+                        : controller == "cpuset"  ? !request.cpus.empty()
+                        : controller == "devices" ? request.gpus.has_value()
+                                                  : group.parts_.empty();
     const auto place = places.v1.find(std::string(controller));
     if (!needed || place == places.v1.end() || !MayUse(place->second.folder)) continue;
     auto added = group.AddPart(place->first, place->second.folder, request.name);
@@ -125,6 +133,8 @@ Result<Cgroup> Cgroup::CreateV1(const CgroupPlaces& places, const CgroupRequest&
       return Fail(std::move(added).error());
     }
     if (controller == "cpuset") group.LimitCpus(request.cpus);
+    if (controller == "devices")
+      group.limits_gpus_ = FilterGpusV1(group.parts_.back().folder, *request.gpus).has_value();
   }
   if (!group.parts_.empty() && (request.memory_bytes == 0 || group.limits_memory_)) return group;
   (void)group.Remove(milliseconds(0));

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
@@ -14,9 +15,10 @@
 namespace overcap {
 
 struct CgroupRequest {
-  std::string name;          // one path component, "overcap-<id>-<attempt>-<slot>"
-  int64_t memory_bytes = 0;  // limit of memory, swap included; 0: none
-  std::string cpus;          // "0-3,8": the processors it may use; empty: all
+  std::string name;                           // one path component, "overcap-<id>-<attempt>-<slot>"
+  int64_t memory_bytes = 0;                   // limit of memory, swap included; 0: none
+  std::string cpus;                           // "0-3,8": the processors it may use; empty: all
+  std::optional<std::vector<int>> gpus = {};  // N of the /dev/nvidiaN that it may open; nothing: all
 };
 
 // One job's control group: one folder under v2, or one in each hierarchy that is needed under v1. It outlives
@@ -24,8 +26,8 @@ struct CgroupRequest {
 class Cgroup {
  public:
   // Makes it beside or below the caller's own group. kUnavailable, with the reason, when this machine gives
-  // us none that can hold the memory limit (then nothing is left behind); a missing cpuset is no failure, see
-  // LimitsCpus().
+  // us none that can hold the memory limit (then nothing is left behind); a missing cpuset, or GPUs that
+  // cannot be kept from it, are no failure, see LimitsCpus() and LimitsGpus().
   static Result<Cgroup> Create(const CgroupRequest& request);
   // One that a dead process left behind; kNotFound when there is none.
   static Result<Cgroup> Find(const std::string& name);
@@ -47,6 +49,7 @@ class Cgroup {
 
   bool LimitsMemory() const { return limits_memory_; }
   bool LimitsCpus() const { return limits_cpus_; }
+  bool LimitsGpus() const { return limits_gpus_; }
   int Version() const { return v2_ ? 2 : 1; }
 
  private:
@@ -70,6 +73,7 @@ class Cgroup {
   bool v2_ = false;
   bool limits_memory_ = false;
   bool limits_cpus_ = false;
+  bool limits_gpus_ = false;
   std::vector<Part> parts_;  // all hold the same processes
 };
 

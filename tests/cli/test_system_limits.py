@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of the engine of a machine bind the user whom they limit, whatever the user does to the job's files and processes."""
+import errno
 import json
 import os
 import pathlib
+import stat
 import subprocess
-import time
 import unittest
 
 from overcap_rig import alive, main, shell
@@ -111,6 +112,53 @@ class Limits(SystemRig):
         self.refused("daemon", "--slack", "7", status=2, says="--system")
 
 
+class Gpus(SystemRig):
+    """There are no GPUs here: the kernel says ENXIO to who may open /dev/nvidiaN, EPERM to who may not."""
+
+    LOOK = ("import os, sys\nfor n in range(4):\n    try:\n        os.open(f'{sys.argv[1]}/nvidia{n}', os.O_RDWR)\n"
+            "    except OSError as error:\n        print(n, error.errno)\nprint('visible', os.environ['CUDA_VISIBLE_DEVICES'])")
+
+    def setUp(self):
+        super().setUp()
+        self.nodes = self.root / "dev"
+        self.nodes.mkdir()
+        for minor in range(4):
+            try:
+                os.mknod(self.nodes / f"nvidia{minor}", 0o666 | stat.S_IFCHR, os.makedev(195, minor))
+            except OSError as error:
+                raise unittest.SkipTest(f"NOT TESTED: mknod: {error}")
+            os.chmod(self.nodes / f"nvidia{minor}", 0o666)
+        if "can open GPUs" in self.overcap("daemon", "status", "--system").err:
+            raise unittest.SkipTest("NOT TESTED: the kernel does not restrict devices")
+
+    def look(self, *flags):
+        job = self.run_job(*flags, "python3", "-c", self.LOOK, str(self.nodes))
+        lines = self.text_of(job["id"]).split("\n")
+        allowed = [int(line.split()[0]) for line in lines if line.endswith(f" {errno.ENXIO}")]
+        refused = [int(line.split()[0]) for line in lines if line.endswith(f" {errno.EPERM}")]
+        self.assertEqual(sorted(allowed + refused), [0, 1, 2, 3], lines)
+        return job["gpu_indices"], allowed, [line for line in lines if line.startswith("visible")][0]
+
+    def test_a_job_opens_the_gpus_that_it_was_given_and_no_others(self):
+        first = self.submit("-n", "2", "--one-rank-per-node", *shell(f"echo up >{self.facts}/up; {self.gate()}"))
+        self.fact("up")
+        self.assertEqual(self.look("-n", "1"), ([2], [2], "visible 0"))
+        self.assertEqual(self.look("-n", "1", "--mem", "256M"), ([2], [2], "visible 0"))
+        self.assertEqual(self.look("-n", "0"), ([], [], "visible "))
+        self.assertIn("visible 0,1", self.ok("exec", first, *shell('echo visible $CUDA_VISIBLE_DEVICES')).out)
+        self.open_gate()
+        self.ended(first)
+
+    def test_exec_beside_a_job_sees_the_jobs_gpus_by_the_machines_numbers(self):
+        first = self.running("-n", "2", "--one-rank-per-node", *shell(self.gate("one")))
+        second = self.submit("-n", "1", *shell(f"echo up >{self.facts}/up; {self.gate('two')}"))
+        self.fact("up")
+        self.assertIn("visible 2", self.ok("exec", second, *shell('echo visible $CUDA_VISIBLE_DEVICES')).out)
+        for name, job_id in (("one", first), ("two", second)):
+            self.open_gate(name)
+            self.ended(job_id)
+
+
 class Helpers(SystemRig):
     def test_a_helper_is_in_a_group_of_its_own_and_cannot_be_traced(self):
         """A trash that takes long to empty: its helper is looked at meanwhile."""
@@ -190,7 +238,8 @@ class FullDisk(SystemRig):
         self.removed_on_a_full_disk(lambda: os.rmdir(self.area("alice") / "trash"))
 
     def test_a_job_that_ends_on_the_full_disk_is_recorded_as_it_ended(self):
-        job_id = self.running("-n", "0", *shell(f"{self.gate()}; exit 3"))
+        job_id = self.submit("-n", "0", *shell(f"echo up >{self.facts}/up; {self.gate()}; exit 3"))
+        self.fact("up")
         self.fill()
         self.open_gate()
         job = self.ended(job_id)

@@ -52,6 +52,8 @@ Result<int> RunDaemonStatus(World& world, const Args& args) {
   out.Line(StrCat("jobs     ", CountsText(*status)));
   out.Line(StrCat("gpus     ", status->gpus_free, " free"));
   out.Line(StrCat("journal  ", FormatBytes(status->journal_bytes)));
+  if (!status->gpu_problem.empty())
+    out.Warn(StrCat("a job can open GPUs that it was not given: ", status->gpu_problem));
   if (!status->problem.empty()) out.Warn(status->problem);
   if (!status->policy.empty()) out.Line(StrCat("policy   ", status->policy));
   if (!status->policy_problem.empty())
