@@ -148,7 +148,8 @@ Result<int> Serve(const DaemonOptions& options, Files& files, Callers& callers) 
   PosixClock clock;
   PosixAgents agents(options.binary, options.root + "/daemon.log", options.grace_seconds);
   Engine engine(clock, files, agents, options.root, options.machine);
-  engine.SetCancelPatience((options.grace_seconds + options.slack_seconds) * int64_t{1'000'000});
+  engine.SetCancelPatience((options.grace_seconds + options.slack_seconds) * int64_t{1'000'000},
+                           options.grace_seconds * int64_t{1'000'000});
   PosixFiles own;  // no user's: never through their areas
   InstalledPolicy policy(own, options.root, options.policy);
   OC_TRY(in_force, policy.Load());

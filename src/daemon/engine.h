@@ -47,8 +47,9 @@ class Engine {
   // The queue as it is now, for who wants to know what would happen; the policy must be there.
   LivePoolReading LivePool() const;
 
-  // How long after a cancel an agent may live, and after a time limit that it should have enforced.
-  void SetCancelPatience(int64_t us) { cancel_patience_us_ = us; }
+  // How long after a cancel an agent may live, and after a time limit that it should have enforced; at the
+  // end of that time stands the grace that it gives the ranks.
+  void SetCancelPatience(int64_t us, int64_t grace_us) { cancel_patience_us_ = us, grace_us_ = grace_us; }
 
   // Each of these records (or refuses, changing nothing) and takes effect in the next Turn().
   Result<const Job*> Submit(const JobSpec& asked);  // again with the same id and spec: the job that is there
@@ -190,6 +191,7 @@ class Engine {
   Machine machine_;
   Machine detected_;  // what holds when no configuration declares anything
   int64_t cancel_patience_us_ = 60'000'000;
+  int64_t grace_us_ = 0;
   JobTable table_;
   Journal journal_;
   Scheduler scheduler_;  // without a policy
@@ -210,7 +212,7 @@ class Engine {
   std::map<SlotName, Stop> stops_;  // of slots that were told to go
   struct Deadline {
     int64_t at_us = 0;    // monotonic
-    bool passed = false;  // its agent was killed
+    bool passed = false;  // TERM was sent: next is KILL
   };
   std::map<SlotName, Deadline> deadlines_;  // of slots with a time limit
   struct Removal {

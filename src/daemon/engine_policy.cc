@@ -129,8 +129,9 @@ int64_t Engine::TimeLimitOf(const Job& job, const Slot& slot) const {
   return policy_queue_->TimeLimitIn(slot.partition);
 }
 
-// The agent ends a job at its limit: the engine's own deadline is for an agent that its user has stopped,
-// changed or killed. It must never come first, so everything an honest agent may take is counted.
+// The agent ends a job at its limit: the engine's own deadline is for an agent that its user has stopped or
+// changed. An honest one is never met by it, unless the job's code took more than the slack to be brought:
+// then the agent is told by TERM, and its ranks have their grace.
 int64_t Engine::AllowedUs(const Job& job, const Slot& slot) const {
   const int64_t limit_s = TimeLimitOf(job, slot);
   if (limit_s == 0) return 0;
@@ -146,7 +147,7 @@ int64_t Engine::AllowedUs(const Job& job, const Slot& slot) const {
 void Engine::SetDeadline(const Job& job, const Slot& slot, int64_t used_us) {
   const int64_t allowed_us = AllowedUs(job, slot);
   if (allowed_us == 0) return;
-  const int64_t at_us = clock_.MonotonicUs() + std::max<int64_t>(0, allowed_us - used_us);
+  const int64_t at_us = clock_.MonotonicUs() + std::max<int64_t>(0, allowed_us - grace_us_ - used_us);
   deadlines_[{job.key, slot.attempt, slot.slot}] = {at_us, false};
   WakeAt(at_us);
 }
@@ -154,8 +155,8 @@ void Engine::SetDeadline(const Job& job, const Slot& slot, int64_t used_us) {
 void Engine::KillOverdue(int64_t now) {
   for (auto& [name, deadline] : deadlines_) {
     if (deadline.at_us <= now) {
-      slot_signals_.emplace_back(name, SIGKILL);
-      deadline = {now + kKillAgainUs, true};
+      slot_signals_.emplace_back(name, deadline.passed ? SIGKILL : SIGTERM);
+      deadline = {now + (deadline.passed ? kKillAgainUs : grace_us_), true};
     }
     WakeAt(deadline.at_us);
   }

@@ -122,6 +122,7 @@ class EngineTest : public testing::Test {
 
   void Open() {
     engine_ = std::make_unique<Engine>(clock_, names_, agents_, kRoot, FourGpus());
+    engine_->SetCancelPatience(70 * kSecondUs, 10 * kSecondUs);
     const auto opened = engine_->Open();
     ASSERT_TRUE(opened) << opened.error().message;
     Turn();
@@ -199,7 +200,11 @@ TEST_F(EngineTest, AnAgentThatOutlivesItsTimeLimitIsKilledAndTheJobHasFailed) {
   Pass(159);
   EXPECT_TRUE(agents_.signals.empty()) << "the limit, and a minute in which its agent ends it";
   Pass(2);
-  ASSERT_EQ(agents_.signals, (std::vector<std::pair<pid_t, int>>{{agent, SIGKILL}}));
+  ASSERT_EQ(agents_.signals, (std::vector<std::pair<pid_t, int>>{{agent, SIGTERM}}));
+  Pass(9);
+  EXPECT_EQ(agents_.signals.size(), 1u) << "the grace of the ranks";
+  Pass(2);
+  ASSERT_EQ(agents_.signals, (std::vector<std::pair<pid_t, int>>{{agent, SIGTERM}, {agent, SIGKILL}}));
   Report(EndLine(clock_.WallUs(), {JobState::kSucceeded, 0, 0, -1, ""}));  // as its user has written it
   Die(agent);
   EXPECT_EQ(TheJob().state, JobState::kFailed);
@@ -222,7 +227,7 @@ TEST_F(EngineTest, AnEngineThatIsStartedAgainCountsTheTimeFromTheAgentsStart) {
   Pass(59);
   EXPECT_TRUE(agents_.signals.empty());
   Pass(2);
-  EXPECT_EQ(agents_.signals, (std::vector<std::pair<pid_t, int>>{{agent, SIGKILL}}));
+  EXPECT_EQ(agents_.signals, (std::vector<std::pair<pid_t, int>>{{agent, SIGTERM}}));
 }
 
 TEST_F(EngineTest, ASlotOfAnArrayMayTakeAsLongAsAllOfItsTasks) {
@@ -232,7 +237,7 @@ TEST_F(EngineTest, ASlotOfAnArrayMayTakeAsLongAsAllOfItsTasks) {
   spec.resources.time_seconds = 100;
   Submit(spec);
   Claim();
-  Pass(10 * 160 - 1);
+  Pass(10 * 170 - 10 - 1);
   EXPECT_TRUE(agents_.signals.empty());
   Pass(2);
   EXPECT_EQ(agents_.signals.size(), 1u);

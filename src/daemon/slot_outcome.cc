@@ -120,7 +120,7 @@ Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot
   if (overdue) {
     outcome.ending = {JobState::kFailed, kTimeLimitStatus, 0, -1,
                       StrCat("time limit of ", FormatDuration(TimeLimitOf(job, slot)),
-                             " reached; its agent did not end it and was killed")};
+                             " reached; its agent had not ended it")};
     return outcome;
   }
   const bool killed =

@@ -54,7 +54,7 @@ class Limits(SystemRig):
         hidden = int(self.fact("hidden"))
         job = self.ended(job_id)
         self.assertEqual((job["state"], job["exit_status"]), ("failed", 124))
-        self.assertIn("its agent did not end it and was killed", job["reason"])
+        self.assertIn("its agent had not ended it", job["reason"])
         self.until(lambda: not alive(hidden), "what the job had started to be gone")
 
     def test_the_kernel_holds_the_memory_limit_where_the_agent_is_stopped(self):
