@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 // A submit stores its code before there is a job that needs it: what was used so lately stays.
 constexpr int64_t kMinAgeUs = 3600LL * 1'000'000;
+constexpr size_t kMostAtOnce = 5'000;  // jobs in one request
 
 Result<std::vector<EndedJob>> EndedJobs(Cluster& cluster, std::map<std::string, JobStore>* stores) {
   OC_TRY(records, cluster.List({.own = true, .all = true}));
@@ -98,7 +99,14 @@ std::vector<StoreCollected> CollectJobStores(const std::map<std::string, JobStor
 
 Result<void> RemoveJobs(Cluster& cluster, const std::vector<std::string>& ids) {
   if (ids.empty()) return {};
-  OC_TRY(records, cluster.Query(ids));
+  // An engine answers about so many at once, and about fewer when their specs are long.
+  auto asked = ids.size() <= kMostAtOnce ? cluster.Query(ids) : Fail(ErrorCode::kUsage, "too many");
+  if (!asked && asked.error().code == ErrorCode::kUsage && ids.size() > 1) {
+    const auto half = ids.begin() + std::ssize(ids) / 2;
+    OC_TRY_VOID(RemoveJobs(cluster, {ids.begin(), half}));
+    return RemoveJobs(cluster, {half, ids.end()});
+  }
+  OC_TRY(records, std::move(asked));
   OC_TRY_VOID(cluster.Remove(ids));
   for (const JobRecord& record : records) {
     if (record.spec.store.empty() || IsOthers(record)) continue;

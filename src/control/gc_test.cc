@@ -6,6 +6,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "clusters/fake/fake_cluster.h"
 
 namespace overcap {
@@ -98,6 +99,33 @@ TEST_F(GcTest, KeepsWhatJobsOfOtherClustersNeed) {
   EXPECT_TRUE(Stored(kept));
   ASSERT_TRUE(CollectGarbage(cluster_, store_, {.age_seconds = 10}, cluster_.clock()));
   EXPECT_FALSE(Stored(kept));
+}
+
+// One that answers about three jobs at most, as an engine does about those with very long specs.
+class TerseCluster : public FakeCluster {
+ public:
+  TerseCluster() : FakeCluster("fake", Machine{.host = "fake", .cpus = 4, .mem_bytes = 0, .gpus = {}}) {}
+  Result<std::vector<JobRecord>> Query(const std::vector<std::string>& ids) override {
+    if (ids.size() > 3) return Fail(ErrorCode::kUsage, "the reply would be larger than 16.0 MiB");
+    return FakeCluster::Query(ids);
+  }
+};
+
+TEST(RemoveJobs, ManyJobsAreRemovedInParts) {
+  TerseCluster cluster;
+  std::vector<std::string> ids;
+  for (int i = 0; i < 10; ++i) {
+    JobSpec spec;
+    spec.id = StrCat("a_1_", 10'000'000 + i);
+    spec.command = {"true"};
+    spec.workdir = "/tmp";
+    ASSERT_TRUE(cluster.Submit({spec, ""}));
+    ids.push_back(spec.id);
+  }
+  ASSERT_TRUE(cluster.Wait(ids, WaitUntil::kEnded, 1000));
+  const auto removed = RemoveJobs(cluster, ids);
+  ASSERT_TRUE(removed) << removed.error().message;
+  for (const std::string& id : ids) EXPECT_FALSE(cluster.Query({id})) << id;
 }
 
 TEST_F(GcTest, ADryRunRemovesNothing) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +15,9 @@
 #include "model/json_fields.h"
 #include "model/machine_json.h"
 #include "model/policy/policy_text.h"
+#include "model/request_limits.h"
+#include "model/spec_from_json.h"
+#include "net/frame.h"
 
 namespace overcap {
 namespace {
@@ -20,22 +25,59 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kRecentlyEnded = 20;
+constexpr size_t kReplySlack = 1024;        // for what stands around the jobs in a reply
+constexpr size_t kMostExpanded = 12;        // a spec in two columns, each byte an escape of six
+constexpr size_t kMostRowBytes = 64 << 10;  // of what is not the user's words
+constexpr size_t kFewRefs = 8;              // looked up one by one; more are worth an index
 constexpr int64_t kLongestWaitSeconds = 365LL * 86400;
 constexpr std::array kStates = {JobState::kHeld,      JobState::kQueued, JobState::kRunning,
                                 JobState::kSucceeded, JobState::kFailed, JobState::kCancelled,
                                 JobState::kPreempted, JobState::kLost};
 
-Result<std::vector<std::string>> Strings(const Json& request, const char* key) {
+// Root and the one user of an engine ask at their own expense.
+bool IsBounded(const Asker& asker) {
+  return !asker.only_user && !asker.root();
+}
+
+Result<std::vector<std::string>> Strings(const Json& request, const char* key, const Asker& asker) {
   std::vector<std::string> values;
   const auto found = request.find(key);
   if (found == request.end() || !found->is_array())
     return Fail(ErrorCode::kUsage, StrCat("request without '", key, "'"));
+  if (IsBounded(asker) && found->size() > kMaxRequestItems)
+    return Fail(
+        ErrorCode::kUsage,
+        StrCat("'", key, "' has ", found->size(), " entries, at most ", kMaxRequestItems, " are possible"),
+        "ask in parts");
   for (const Json& value : *found) {
     if (!value.is_string())
       return Fail(ErrorCode::kUsage, StrCat("'", key, "' has something that is no text"));
     values.push_back(value.get<std::string>());
   }
   return values;
+}
+
+// Each once, in the order in which they came first.
+std::vector<std::string> Unique(std::vector<std::string> values) {
+  std::unordered_set<std::string> seen;
+  std::erase_if(values, [&](const std::string& value) { return !seen.insert(value).second; });
+  return values;
+}
+
+size_t MostReplyBytes(const Asker& asker) {
+  return IsBounded(asker) ? kMaxReplyBytes : kMaxFrameBytes;
+}
+
+// Whether `more` bytes still fit into a reply.
+bool HasRoom(const JsonWriter& out, size_t more, const Asker& asker) {
+  return out.Text().size() + more + kReplySlack <= MostReplyBytes(asker);
+}
+
+tl::unexpected<Error> TooMuch(const Asker& asker) {
+  return Fail(
+      ErrorCode::kUsage,
+      StrCat("the reply would be larger than ", FormatBytes(static_cast<int64_t>(MostReplyBytes(asker)))),
+      "ask for fewer jobs: name fewer ids, or give `ls` --since, --user or --status");
 }
 
 std::string Ok(std::string_view value) {
@@ -101,10 +143,10 @@ struct ListFilter {
   }
 };
 
-Result<ListFilter> ReadFilter(const Json& request) {
+Result<ListFilter> ReadFilter(const Json& request, const Asker& asker) {
   ListFilter filter;
   if (request.contains("states")) {
-    OC_TRY(names, Strings(request, "states"));
+    OC_TRY(names, Strings(request, "states", asker));
     for (const std::string& name : names) {
       const auto state = JobStateFromName(name);
       if (!state) return Fail(ErrorCode::kUsage, StrCat("unknown state '", name, "'"));
@@ -160,40 +202,79 @@ std::string ErrorReply(const Error& error) {
   return out.EndObject().EndObject().Take();
 }
 
+// Which jobs an id's last characters name, for requests with very many of them.
+class SuffixIndex {
+ public:
+  SuffixIndex(const JobTable& table, const std::function<bool(const Job&)>& among, bool wanted) {
+    if (!wanted) return;
+    for (const auto& [key, job] : table.jobs()) {
+      if (among(*job)) ids_.emplace_back(job->spec.id.rbegin(), job->spec.id.rend());
+    }
+    std::sort(ids_.begin(), ids_.end());
+  }
+
+  // The only id that ends with `ref`; "": there is none, or more than one, or there is no index.
+  std::string Find(std::string_view ref) const {
+    const std::string reversed(ref.rbegin(), ref.rend());
+    const auto found = std::lower_bound(ids_.begin(), ids_.end(), reversed);
+    if (ref.empty() || ref == "last" || found == ids_.end() || !found->starts_with(reversed)) return {};
+    const bool only = found + 1 == ids_.end() || !(found + 1)->starts_with(reversed);
+    return only || *found == reversed ? std::string(found->rbegin(), found->rend()) : std::string();
+  }
+
+ private:
+  std::vector<std::string> ids_;  // backwards
+};
+
 // One function per op; all have the same shape so that they can stand in one table.
 struct ApiOps {
   using Reply = Result<Handled>;
 
   static Handled Done(std::string_view value) { return {Ok(value), std::nullopt, false}; }
 
-  static std::string Records(const Api& api, const std::vector<std::string>& ids, bool in_detail,
-                             const Asker& asker) {
+  // The jobs of a request that was carried out.
+  static Reply Records(const Api& api, const std::vector<std::string>& ids, const Asker& asker) {
     JsonWriter out;
     out.BeginObject();
-    WriteRecords(api, ids, in_detail, asker, &out);
+    if (const size_t rest = WriteRecords(api, ids, false, asker, &out); rest > 0) out.Field("left_off", rest);
     out.EndObject();
-    return out.Take();
+    return Done(out.Text());
   }
 
   // As the asker may see it.
   static std::string RecordFor(const Api& api, const Job& job, bool in_detail, const Asker& asker) {
     const bool all = MaySee(asker, job, api.engine_.policy());
-    const JobRecord record = api.engine_.RecordOf(job, in_detail && all);
-    return RecordToJson(all ? record : PublicRecord(record), api.clock_.WallUs());
+    return RecordToJson(all ? api.engine_.RecordOf(job, in_detail) : api.engine_.PublicRecordOf(job),
+                        api.clock_.WallUs());
   }
 
-  static void WriteRecords(const Api& api, const std::vector<std::string>& ids, bool in_detail,
-                           const Asker& asker, JsonWriter* out) {
+  // As many as fit; the others are counted. Why a job waits takes a look at the whole queue of a policy: only
+  // the first few are explained.
+  static size_t WriteRecords(const Api& api, const std::vector<std::string>& ids, bool in_detail,
+                             const Asker& asker, JsonWriter* out) {
+    size_t written = 0;
+    size_t explained = 0;
     out->Key("jobs").BeginArray();
     for (const std::string& id : ids) {
       const Job* job = api.engine_.table().Find(id);
-      if (job != nullptr) out->Raw(RecordFor(api, *job, in_detail, asker));
+      if (job == nullptr) {  // removed while it was waited for
+        ++written;
+        continue;
+      }
+      const bool waits = job->state == JobState::kQueued && api.engine_.policy() != nullptr;
+      const bool detail = in_detail && (!waits || ++explained <= kMaxExplainedJobs);
+      const std::string record = RecordFor(api, *job, detail, asker);
+      if (!HasRoom(*out, record.size(), asker)) break;
+      out->Raw(record);
+      ++written;
     }
     out->EndArray();
+    return ids.size() - written;
   }
 
-  static Result<std::vector<std::string>> KnownIds(const Api& api, const Json& request) {
-    OC_TRY(ids, Strings(request, "ids"));
+  static Result<std::vector<std::string>> KnownIds(const Api& api, const Json& request, const Asker& asker) {
+    OC_TRY(named, Strings(request, "ids", asker));
+    std::vector<std::string> ids = Unique(std::move(named));
     for (const std::string& id : ids) {
       if (api.engine_.table().Find(id) == nullptr)
         return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
@@ -204,7 +285,7 @@ struct ApiOps {
   // Those that the asker may stop.
   static Result<std::vector<std::string>> OwnIds(const Api& api, const Json& request, const Asker& asker,
                                                  std::string_view verb) {
-    OC_TRY(ids, KnownIds(api, request));
+    OC_TRY(ids, KnownIds(api, request, asker));
     for (const std::string& id : ids)
       OC_TRY_VOID(CheckMayStop(asker, *api.engine_.table().Find(id), api.engine_.policy(), verb));
     return ids;
@@ -231,7 +312,7 @@ struct ApiOps {
     OC_TRY_VOID(CheckMayRuleEngine(asker, "configure"));
     const auto found = request.find("machine");
     if (found == request.end()) return Fail(ErrorCode::kUsage, "request without 'machine'");
-    OC_TRY(machine, MachineFromJson(found->dump()));
+    OC_TRY(machine, ReadMachine(*found));
     OC_TRY(changed, api.engine_.Configure(machine));
     return Done(JsonWriter().BeginObject().Field("changed", changed).EndObject().Text());
   }
@@ -239,22 +320,31 @@ struct ApiOps {
   static Reply Submit(Api& api, const Json& request, const Asker& asker) {
     const auto found = request.find("spec");
     if (found == request.end()) return Fail(ErrorCode::kUsage, "request without 'spec'");
-    OC_TRY(spec, SpecFromJson(found->dump()));
+    OC_TRY(spec, ReadSpec(*found));
     const bool known = api.engine_.table().Find(spec.id) != nullptr;
     if (asker.only_user && !known && request.contains("machine")) OC_TRY_VOID(Configure(api, request, asker));
     OC_TRY(stamped,
            StampSpec(std::move(spec), asker, api.engine_.policy(), api.engine_.table(), api.clock_.WallUs()));
+    if (api.engine_.table().Find(stamped.id) == nullptr) OC_TRY_VOID(CheckSpecSize(stamped));
     auto submitted = api.engine_.Submit(stamped);
     if (!submitted) return Fail(ExplainMachine(api, request, std::move(submitted).error()));
     const Job* job = *submitted;
     return Done(RecordFor(api, *job, true, asker));
   }
 
+  static Result<void> CheckSpecSize(const JobSpec& spec) {
+    const size_t bytes = SpecToJson(spec).size();
+    if (bytes <= kMaxSpecBytes) return {};
+    return Fail(ErrorCode::kUsage,
+                StrCat("the job's spec has ", bytes, " bytes, at most ", kMaxSpecBytes, " are possible"),
+                "write a long command into a file that the job runs");
+  }
+
   // A job that fits its own configuration but not what the engine has now.
   static Error ExplainMachine(const Api& api, const Json& request, Error error) {
     const auto declared = request.find("machine");
     if (error.code != ErrorCode::kUsage || declared == request.end()) return error;
-    const auto machine = MachineFromJson(declared->dump());
+    const auto machine = ReadMachine(*declared);
     if (!machine || *machine == api.engine_.machine()) return error;
     error.hint =
         "jobs that have not ended use the engine with another configuration: wait for them, or set "
@@ -264,17 +354,28 @@ struct ApiOps {
   }
 
   static Reply Query(Api& api, const Json& request, const Asker& asker) {
-    OC_TRY(ids, KnownIds(api, request));
-    return Done(Records(api, ids, true, asker));
+    OC_TRY(ids, KnownIds(api, request, asker));
+    JsonWriter out;
+    out.BeginObject();
+    if (WriteRecords(api, ids, true, asker, &out) > 0) return TooMuch(asker);
+    return Done(out.EndObject().Text());
   }
 
   static Reply Resolve(Api& api, const Json& request, const Asker& asker) {
-    OC_TRY(refs, Strings(request, "refs"));
+    OC_TRY(refs, Strings(request, "refs", asker));
+    const JobTable& table = api.engine_.table();
     const auto own = [&](const Job& job) { return Owns(asker, job); };
+    std::unordered_map<std::string_view, std::string> known;
+    const SuffixIndex suffixes(table, own, refs.size() > kFewRefs);
     JsonWriter out;
     out.BeginObject().Key("ids").BeginArray();
     for (const std::string& ref : refs) {
-      OC_TRY(id, api.engine_.table().Resolve(ref, own));
+      std::string& id = known[ref];
+      if (id.empty()) id = suffixes.Find(ref);
+      if (id.empty()) {
+        OC_TRY(found, table.Resolve(ref, own));
+        id = std::move(found);
+      }
       out.String(id);
     }
     out.EndArray().EndObject();
@@ -282,41 +383,77 @@ struct ApiOps {
   }
 
   static Reply List(Api& api, const Json& request, const Asker& asker) {
-    OC_TRY(filter, ReadFilter(request));
-    const std::vector<const Job*> jobs = Select(api.engine_.table(), filter, asker);
+    OC_TRY(filter, ReadFilter(request, asker));
+    std::vector<const Job*> jobs = Select(api.engine_.table(), filter, asker);
+    const uint64_t from = request.value("from", uint64_t{0});
+    std::erase_if(jobs, [from](const Job* job) { return job->key < from; });
     JsonWriter out;
     out.BeginObject();
     WriteCounts(api.engine_.table(), &out);
-    if (!request.contains("columns")) {
+    const Job* left = nullptr;  // the first that did not fit
+    if (request.contains("columns")) {
+      OC_TRY(names, Strings(request, "columns", asker));
+      OC_TRY(columns, ColumnsOf(names));
+      left = WriteRows(api, jobs, columns, asker, &out);
+    } else {
       out.Key("jobs").BeginArray();
-      for (const Job* job : jobs) out.Raw(RecordFor(api, *job, false, asker));
-      out.EndArray().EndObject();
-      return Done(out.Text());
+      for (const Job* job : jobs) {
+        const std::string record = RecordFor(api, *job, false, asker);
+        if (!HasRoom(out, record.size(), asker)) {
+          left = job;
+          break;
+        }
+        out.Raw(record);
+      }
+      out.EndArray();
     }
-    OC_TRY(names, Strings(request, "columns"));
-    const auto sees = [&](const Job& job) { return MaySee(asker, job, api.engine_.policy()); };
-    OC_TRY_VOID(WriteRows(jobs, names, sees, &out));
+    const bool goes_on = request.value("paged", false) && left != nullptr && left != jobs.front();
+    if (left != nullptr && !goes_on) return TooMuch(asker);
+    if (left != nullptr) out.Field("next", left->key);
     return Done(out.EndObject().Text());
   }
 
-  static Result<void> WriteRows(const std::vector<const Job*>& jobs, const std::vector<std::string>& names,
-                                const std::function<bool(const Job&)>& sees, JsonWriter* out) {
+  static Result<std::vector<const Column*>> ColumnsOf(const std::vector<std::string>& names) {
     std::vector<const Column*> columns;
     for (const std::string& name : names) {
       const auto column =
           std::find_if(kColumns.begin(), kColumns.end(), [&](const Column& c) { return c.name == name; });
       if (column == kColumns.end()) return Fail(ErrorCode::kUsage, StrCat("unknown column '", name, "'"));
+      if (std::find(columns.begin(), columns.end(), &*column) != columns.end())
+        return Fail(ErrorCode::kUsage, StrCat("column '", name, "' is named twice"));
       columns.push_back(&*column);
     }
+    return columns;
+  }
+
+  // The first job whose row did not fit; nullptr: all did.
+  static const Job* WriteRows(const Api& api, const std::vector<const Job*>& jobs,
+                              const std::vector<const Column*>& columns, const Asker& asker,
+                              JsonWriter* out) {
+    const Job* left = nullptr;
     out->Key("rows").BeginArray();
     for (const Job* job : jobs) {
-      const std::optional<Job> open = sees(*job) ? std::nullopt : std::optional(PublicJob(*job));
-      out->BeginArray();
-      for (const Column* column : columns) column->write(open ? *open : *job, out);
-      out->EndArray();
+      const bool all = MaySee(asker, *job, api.engine_.policy());
+      const std::optional<Job> open = all ? std::nullopt : std::optional(PublicJob(*job));
+      const auto write = [&](JsonWriter* to) {
+        to->BeginArray();
+        for (const Column* column : columns) column->write(open ? *open : *job, to);
+        to->EndArray();
+      };
+      if (HasRoom(*out, static_cast<size_t>(job->spec_bytes) * kMostExpanded + kMostRowBytes, asker)) {
+        write(out);
+        continue;
+      }
+      JsonWriter row;
+      write(&row);
+      if (!HasRoom(*out, row.Text().size(), asker)) {
+        left = job;
+        break;
+      }
+      out->Raw(row.Text());
     }
     out->EndArray();
-    return {};
+    return left;
   }
 
   static Reply Cancel(Api& api, const Json& request, const Asker& asker) {
@@ -324,24 +461,24 @@ struct ApiOps {
     std::string reason = request.value("reason", "cancelled by the user");
     if (!asker.only_user) reason = StrCat("cancelled by ", asker.user);  // others read it
     for (const std::string& id : ids) OC_TRY_VOID(api.engine_.Cancel(id, reason));
-    return Done(Records(api, ids, false, asker));
+    return Records(api, ids, asker);
   }
 
   static Reply Hold(Api& api, const Json& request, const Asker& asker) {
     OC_TRY(ids, OwnIds(api, request, asker, "held"));
     OC_TRY_VOID(api.engine_.Hold(ids));
-    return Done(Records(api, ids, false, asker));
+    return Records(api, ids, asker);
   }
 
   static Reply Release(Api& api, const Json& request, const Asker& asker) {
     OC_TRY(ids, OwnIds(api, request, asker, "released"));
     for (const std::string& id : ids) OC_TRY_VOID(api.engine_.Release(id));
-    return Done(Records(api, ids, false, asker));
+    return Records(api, ids, asker);
   }
 
   static Reply Wait(Api& api, const Json& request, const Asker& asker) {
     WaitRequest wait;
-    OC_TRY(ids, KnownIds(api, request));
+    OC_TRY(ids, KnownIds(api, request, asker));
     wait.ids = std::move(ids);
     wait.asker = asker;
     wait.until_started = request.value("until", "ended") == "started";
@@ -353,7 +490,7 @@ struct ApiOps {
   }
 
   static Reply Remove(Api& api, const Json& request, const Asker& asker) {
-    OC_TRY(ids, KnownIds(api, request));
+    OC_TRY(ids, KnownIds(api, request, asker));
     for (const std::string& id : ids)
       OC_TRY_VOID(CheckMayRemove(asker, *api.engine_.table().Find(id), api.engine_.policy()));
     OC_TRY_VOID(api.engine_.Remove(ids));
@@ -434,7 +571,11 @@ Handled Api::Handle(std::string_view text, const Asker& asker) {
       {"stop", &ApiOps::Stop},
   }};
   try {
-    const Json request = Json::parse(text);
+    const auto parsed = ParseJsonObject(text, "it");
+    if (!parsed)
+      return {ErrorReply({ErrorCode::kUsage, StrCat("not a request: ", parsed.error().message), ""}),
+              std::nullopt, false};
+    const Json& request = *parsed;
     const std::string name = request.at("op").get<std::string>();
     for (const Op& op : kOps) {
       if (op.name != name) continue;
@@ -463,7 +604,8 @@ std::optional<std::string> Api::Check(const WaitRequest& wait) const {
   if (!done && !news && clock_.MonotonicUs() < wait.deadline_us) return std::nullopt;
   JsonWriter out;
   out.BeginObject().Field("done", done);
-  ApiOps::WriteRecords(*this, wait.ids, false, wait.asker, &out);
+  if (const size_t rest = ApiOps::WriteRecords(*this, wait.ids, false, wait.asker, &out); rest > 0)
+    out.Field("left_off", rest);
   out.EndObject();
   return WithProblem(Ok(out.Text()));
 }

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "daemon/journal.h"
+#include "model/agent_report.h"
 #include "model/machine_json.h"
 #include "sys/fake_files.h"
 #include "sys/random.h"
@@ -212,6 +214,221 @@ TEST_F(ApiTest, AFullDiskRefusesTheJobAndNothingIsLeft) {
   files_.SetFreeBytes(std::nullopt);
   EXPECT_EQ(Ask({{"op", "query"}, {"ids", {kFirst}}}).at("error").at("code"), "not_found");
   EXPECT_EQ(Submit(kFirst, 1).at("ok").at("id"), kFirst);
+}
+
+// ---- requests that were made to stop the engine
+
+Asker Bob() {
+  Asker asker;
+  asker.only_user = false;
+  asker.user = "bob";
+  asker.owner = {1002, 1002, {}, {}};
+  asker.area = "/state/overcap/users/1002";
+  return asker;
+}
+
+class HostileTest : public ApiTest {
+ protected:
+  std::string Say(const std::string& request, const Asker& asker = Bob()) {
+    Handled handled = api_.Handle(request, asker);
+    EXPECT_TRUE(engine_.Turn());
+    if (!handled.wait) return handled.reply;
+    return api_.Check(*handled.wait).value_or("waits");
+  }
+  std::string Refusal(const Json& request) {
+    const Json reply = Json::parse(Say(request.dump()));
+    return reply.contains("error") ? reply.at("error").at("message").get<std::string>() : "";
+  }
+  static std::string Id(int number) { return StrCat("bob_17_", 10'000'000 + number); }
+  static Json SpecOf(int number) {
+    return {{"id", Id(number)}, {"command", {"true"}}, {"workdir", "/tmp"}, {"hold", true}};
+  }
+  std::string SubmitBob(const Json& spec) { return Refusal({{"op", "submit"}, {"spec", spec}}); }
+};
+
+TEST_F(HostileTest, TextThatIsNestedTooDeepIsRefusedWhereverItStands) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  for (const std::string& request :
+       {deep, R"({"op":"submit","spec":)" + deep + "}", R"({"op":"submit","spec":{"store":)" + deep + "}}",
+        R"({"op":"configure","machine":)" + deep + "}", R"({"op":"query","ids":)" + deep + "}"}) {
+    for (const Asker& asker : {Bob(), Asker()})
+      EXPECT_NE(Say(request, asker).find("nested more than 32 levels deep"), std::string::npos);
+  }
+}
+
+TEST_F(HostileTest, AListOfMoreThanTenThousandIsRefusedAndARepeatedIdCountsOnce) {
+  ASSERT_EQ(SubmitBob(SpecOf(1)), "");
+  const std::vector<std::string> many(10'001, Id(1)), most(10'000, Id(1));
+  for (const char* op : {"query", "cancel", "hold", "release", "wait", "remove"})
+    EXPECT_EQ(Refusal({{"op", op}, {"ids", many}}), "'ids' has 10001 entries, at most 10000 are possible")
+        << op;
+  EXPECT_EQ(Refusal({{"op", "resolve"}, {"refs", many}}),
+            "'refs' has 10001 entries, at most 10000 are possible");
+  EXPECT_EQ(Refusal({{"op", "list"}, {"columns", many}}),
+            "'columns' has 10001 entries, at most 10000 are possible");
+  EXPECT_EQ(Refusal({{"op", "list"}, {"columns", {"id", "argv", "id"}}}), "column 'id' is named twice");
+  const Json reply = Json::parse(Say(Json({{"op", "query"}, {"ids", most}}).dump()));
+  EXPECT_EQ(reply.at("ok").at("jobs").size(), 1u);
+  EXPECT_EQ(Json::parse(Say(Json({{"op", "resolve"}, {"refs", most}}).dump())).at("ok").at("ids").size(),
+            10'000u);
+}
+
+TEST_F(HostileTest, ManySuffixesAreFoundAsOneByOne) {
+  std::vector<std::string> refs;
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_EQ(SubmitBob(SpecOf(i)), "");
+    refs.push_back(Id(i).substr(12));
+  }
+  refs.push_back("last");
+  const Json ids = Json::parse(Say(Json({{"op", "resolve"}, {"refs", refs}}).dump())).at("ok").at("ids");
+  EXPECT_EQ(ids.at(17), Id(17));
+  EXPECT_EQ(ids.at(300), Id(299));
+  refs[5] = "0";
+  EXPECT_NE(Refusal({{"op", "resolve"}, {"refs", refs}}).find("is the end of"), std::string::npos);
+  refs[5] = "nosuch";
+  EXPECT_EQ(Refusal({{"op", "resolve"}, {"refs", refs}}), "there is no job 'nosuch'");
+}
+
+TEST_F(HostileTest, ASpecAndAReplyHaveAGreatestSize) {
+  Json large = SpecOf(0);
+  large["command"] = {"echo", std::string(1 << 20, 'x')};
+  EXPECT_NE(SubmitBob(large).find("at most 1048576 are possible"), std::string::npos);
+  large["command"] = {"echo", std::string(1'000'000, 'x')};
+  std::vector<std::string> ids;
+  for (int i = 0; i < 20; ++i) {
+    ids.push_back(Id(i));
+    large["id"] = ids.back();
+    ASSERT_EQ(SubmitBob(large), "");
+  }
+  EXPECT_EQ(Refusal({{"op", "query"}, {"ids", ids}}), "the reply would be larger than 16.0 MiB");
+  EXPECT_EQ(Refusal({{"op", "list"}}), "the reply would be larger than 16.0 MiB");
+  EXPECT_EQ(Refusal({{"op", "list"}, {"columns", {"argv"}}}), "the reply would be larger than 16.0 MiB");
+  // A list comes in parts to those who ask for them.
+  for (const bool columns : {false, true}) {
+    Json request = {{"op", "list"}, {"paged", true}};
+    if (columns) request["columns"] = {"id", "argv"};
+    std::vector<std::string> listed;
+    for (int pages = 1;; ++pages) {
+      const std::string reply = Say(request.dump());
+      EXPECT_LT(reply.size(), size_t{16} << 20);
+      const Json ok = Json::parse(reply).at("ok");
+      for (const Json& row : ok.at(columns ? "rows" : "jobs"))
+        listed.push_back(columns ? row.at(0) : row.at("id"));
+      if (!ok.contains("next")) {
+        EXPECT_EQ(pages, 2);
+        break;
+      }
+      request["from"] = ok.at("next");
+    }
+    EXPECT_EQ(listed, ids);
+  }
+  // What was done is done, however much there is to say about it.
+  for (const Json& request :
+       {Json({{"op", "wait"}, {"ids", ids}, {"timeout_s", 0}}), Json({{"op", "cancel"}, {"ids", ids}})}) {
+    const std::string reply = Say(request.dump());
+    EXPECT_LT(reply.size(), size_t{16} << 20);
+    const Json ok = Json::parse(reply).at("ok");
+    EXPECT_EQ(ok.at("jobs").size() + ok.at("left_off").get<size_t>(), ids.size());
+  }
+}
+
+TEST_F(HostileTest, ALogIsNotNamedForEachOfAMillionRanksAndAttempts) {
+  Event event;
+  event.kind = EventKind::kSubmitted;
+  event.id = Id(1);
+  event.spec.id = Id(1);
+  event.spec.command = {"true"};
+  event.spec.resources.ranks_per_node = 1'000'000;  // as an older engine took it
+  event.spec.owner = Bob().owner;
+  ASSERT_TRUE(files_.MakeFolders("/other"));
+  Engine other(clock_, files_, agents_, "/other", FourGpus());
+  Journal journal(files_, "/other/journal");
+  ASSERT_TRUE(journal.Rewrite({event}));
+  ASSERT_TRUE(other.Open()) << "limits are of new requests, not of what was taken before";
+  const Job* job = other.table().Find(Id(1));
+  ASSERT_NE(job, nullptr);
+  EXPECT_LE(other.RecordOf(*job, true).logs.size(), 10'000u);
+  EXPECT_TRUE(other.PublicRecordOf(*job).logs.empty());
+}
+
+TEST_F(HostileTest, ForgedTasksCountOnlyWhereTheArrayHasThem) {
+  Json spec = SpecOf(1);
+  spec["hold"] = false;
+  spec["array"] = "0-9%1";
+  spec["resources"] = {{"gpus", 1}};
+  ASSERT_EQ(SubmitBob(spec), "");
+  std::string report;
+  for (int i = 0; i < 200'000; ++i) report += TaskStartLine(1, i, 1);
+  ASSERT_TRUE(files_.MakeFolders(engine_.JobDir(Id(1)) + "/attempt-1"));
+  ASSERT_TRUE(files_.WriteAtomic(engine_.JobDir(Id(1)) + "/attempt-1/agent-0.jsonl", report, false));
+  for (int i = 0; i < 20; ++i) (void)Say(Json({{"op", "query"}, {"ids", {Id(1)}}}).dump());
+  const Json job =
+      Json::parse(Say(Json({{"op", "query"}, {"ids", {Id(1)}}}).dump())).at("ok").at("jobs").at(0);
+  EXPECT_EQ(job.at("tasks").at("running"), 10);
+  EXPECT_EQ(job.at("tasks").at("total"), 10);
+}
+
+TEST_F(HostileTest, TwentyThousandMutatedSpecsAreAnsweredAndTheEngineGoesOn) {
+  const Json good = {
+      {"op", "submit"},
+      {"spec",
+       {{"id", Id(1)},
+        {"name", "n"},
+        {"command", {"python", "train.py", {{"hex", "ff00"}}}},
+        {"workdir", "/tmp"},
+        {"hold", true},
+        {"array", "0-9:3,20%2"},
+        {"resources", {{"gpus", 1}, {"cpus", 2}, {"gpu_type", "a40|h100"}, {"time_seconds", 60}}},
+        {"placement", {{"partitions", {"short"}}}},
+        {"after", {{{"job_id", Id(2)}, {"any_end", true}}}},
+        {"store", {{"at", "s3://b"}, {"endpoint", "http://h"}}},
+        {"sweep", {{{"name", "LR"}, {"values", {"1", "2"}}}}},
+        {"mounts", {{{"name", "d"}, {"store", "/data"}, {"at", "data"}}}},
+        {"owner", {{"uid", 0}, {"gid", 0}}}}}};
+  const std::string text = good.dump();
+  const std::vector<std::string> words = {"[",
+                                          "{",
+                                          "]",
+                                          "}",
+                                          "\"",
+                                          ",",
+                                          ":",
+                                          "-1",
+                                          "1e99",
+                                          "99999999999999999999",
+                                          "null",
+                                          "true",
+                                          "\\u0000",
+                                          "{\"hex\":\"zz\"}",
+                                          "\"0-999999999\"",
+                                          "\"1,1,1\""};
+  SeededRandom random(20'000);
+  int taken = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bad = text;
+    for (uint64_t changes = random.Below(4) + 1; changes > 0; --changes) {
+      const size_t at = random.Below(bad.size());
+      const std::string& word = words[random.Below(words.size())];
+      switch (random.Below(4)) {
+        case 0:
+          bad[at] = static_cast<char>(random.Next());
+          break;
+        case 1:
+          bad.erase(at, random.Below(12));
+          break;
+        case 2:
+          bad.insert(at, word);
+          break;
+        default:
+          bad.replace(at, std::min<size_t>(bad.size() - at, 4), word);
+      }
+    }
+    const Json reply = Json::parse(api_.Handle(bad, Bob()).reply);
+    ASSERT_TRUE(reply.is_object() && reply.size() == 1) << bad;
+    taken += reply.contains("ok") ? 1 : 0;
+  }
+  EXPECT_TRUE(engine_.Turn());
+  EXPECT_EQ(SubmitBob(SpecOf(7)), "") << taken;
 }
 
 TEST_F(ApiTest, NoBytesMakeItFail) {

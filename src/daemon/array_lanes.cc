@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the engine gives an array its lanes, and finds tasks that nobody has accounted for.
 #include <algorithm>
+#include <cstdint>
 
 #include "daemon/engine.h"
-#include "model/agent_report.h"
+#include "model/report_tally.h"
+#include "model/request_limits.h"
 
 namespace overcap {
 
@@ -36,15 +38,16 @@ void Engine::UpdateArrayDemand(Job& job) {
 }
 
 std::vector<bool> Engine::ReportedTasks(const Job& job) const {
-  std::vector<bool> reported(static_cast<size_t>(job.spec.array.Count()));
-  for (int slot = 0; slot < job.progress.next_slot; ++slot) {
-    auto text = files_.Read(AgentFile(job, 1, slot, ".jsonl"));
-    if (!text) continue;
-    for (const TaskResult& task : ParseAgentReport(*text).tasks) {
-      const int position = job.spec.array.PositionOf(task.task);
-      if (position >= 0) reported[static_cast<size_t>(position)] = true;
-    }
+  ReportTally tally(job.spec.array, ReportDetail::kCounts);
+  const int64_t own = kWholeReportBytes + kReportBytesPerTask * job.spec.array.Count();
+  int64_t left = job.spec.owner.told() ? own : INT64_MAX;
+  for (int slot = 0; slot < job.progress.next_slot && left > 0; ++slot) {
+    const auto read = FeedReport(AgentFile(job, 1, slot, ".jsonl"), 0, left, &tally);
+    if (read && left < INT64_MAX) left -= *read;
   }
+  std::vector<bool> reported(static_cast<size_t>(job.spec.array.Count()));
+  for (int position = 0; position < std::ssize(reported); ++position)
+    reported[static_cast<size_t>(position)] = tally.Reported(position);
   return reported;
 }
 
@@ -54,9 +57,9 @@ std::vector<int> Engine::UnreportedTasks(const Job& job) const {
   if (done.succeeded + static_cast<int>(done.failed.size() + done.lost.size()) >= total) return {};
   const std::vector<bool> reported = ReportedTasks(job);
   std::vector<int> unreported;
-  for (int position = 0; position < total; ++position) {
-    if (!reported[static_cast<size_t>(position)]) unreported.push_back(job.spec.array.IndexAt(position));
-  }
+  ForEachTask(job.spec.array, [&](int position, int index) {
+    if (!reported[static_cast<size_t>(position)]) unreported.push_back(index);
+  });
   return unreported;
 }
 

@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "model/job_id.h"
 #include "model/policy/lab_choice.h"
+#include "model/request_limits.h"
 
 namespace overcap {
 namespace {
@@ -37,6 +39,22 @@ Result<void> CheckLinks(const JobSpec& spec, const Asker& asker, const Policy* p
   return CheckLink(asker, spec.resubmit_of, policy, table);
 }
 
+// What the engine would have to keep in memory.
+Result<void> CheckBytes(const JobSpec& spec, const Asker& asker, const JobTable& table) {
+  const JobTable::HeldBytes held = table.HeldBy(asker.owner.uid);
+  const int64_t more = SpecBytes(spec);
+  if (asker.root()) return {};
+  if (held.open + more > kMaxOpenSpecBytes)
+    return Denied(StrCat("the specs of user '", asker.user, "' that have not ended would be larger than ",
+                         FormatBytes(kMaxOpenSpecBytes)),
+                  "wait for some of the jobs, or write long commands into a file that the job runs");
+  if (held.all + more > kMaxKeptSpecBytes)
+    return Denied(StrCat("the specs of all jobs of user '", asker.user, "' would be larger than ",
+                         FormatBytes(kMaxKeptSpecBytes)),
+                  "overcap gc removes jobs that have ended");
+  return {};
+}
+
 Result<void> CheckCount(const Asker& asker, const JobTable& table) {
   if (asker.root() || table.ActiveCount() < kMostOpenJobs) return {};
   const auto open = std::ranges::count_if(
@@ -44,6 +62,19 @@ Result<void> CheckCount(const Asker& asker, const JobTable& table) {
   if (open < kMostOpenJobs) return {};
   return Denied(StrCat("user '", asker.user, "' has ", open, " jobs that have not ended"),
                 "one array takes the place of many jobs: --array 0-9999");
+}
+
+// One range in the place of very many, so that no array fills the lists of others: from its first index to
+// about its last, with as many tasks or fewer.
+ArraySpec PublicArray(const ArraySpec& array) {
+  if (array.ranges.size() <= kMaxPublicRanges) return array;
+  const int first = array.ranges.front().first, last = array.ranges.back().last;
+  const int gaps = std::max(1, array.Count() - 1);
+  const int step = std::max(1, (last - first + gaps - 1) / gaps);
+  ArraySpec open;
+  open.ranges.push_back({first, first + (last - first) / step * step, step});
+  open.limit = array.limit;
+  return open;
 }
 
 }  // namespace
@@ -106,6 +137,7 @@ Result<JobSpec> StampSpec(JobSpec spec, const Asker& asker, const Policy* policy
   if (table.Find(spec.id) == nullptr) {
     spec.submitted_us = now_us;
     OC_TRY_VOID(CheckCount(asker, table));
+    OC_TRY_VOID(CheckBytes(spec, asker, table));
   }
   return spec;
 }
@@ -117,7 +149,7 @@ Job PublicJob(const Job& job) {
   open.spec.user = job.spec.user;
   open.spec.lab = job.spec.lab;
   open.spec.resources = job.spec.resources;
-  open.spec.array = job.spec.array;
+  open.spec.array = PublicArray(job.spec.array);
   open.spec.placement.partitions = job.spec.placement.partitions;
   open.spec.priority = job.spec.priority;
   open.spec.submitted_us = job.spec.submitted_us;
@@ -133,7 +165,7 @@ JobRecord PublicRecord(const JobRecord& record) {
   open.spec.user = record.spec.user;
   open.spec.lab = record.spec.lab;
   open.spec.resources = record.spec.resources;
-  open.spec.array = record.spec.array;
+  open.spec.array = PublicArray(record.spec.array);
   open.spec.placement.partitions = record.spec.placement.partitions;
   open.spec.priority = record.spec.priority;
   open.spec.submitted_us = record.spec.submitted_us;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+
 namespace overcap {
 namespace {
 
@@ -154,6 +156,61 @@ TEST(Asker, TheSameAgainIsTakenThoughItsUserHasLeftTheLab) {
   const auto again = world.Stamp(Spec("ann_1_00000001"), world.ann, &world.policy);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->lab, "vision");
+}
+
+TEST(Asker, SpecsOfAUserAreBoundedWhileTheirJobsAreOpenAndWhileTheyAreListed) {
+  World world;
+  const auto more = [&](int number, int64_t uid) {
+    JobSpec spec = Spec(StrCat(uid == 1002 ? "bob" : "ann", "_1_", 10'000'000 + number));
+    spec.command = {std::string(1 << 20, 'x')};
+    spec.owner.uid = uid;
+    return spec;
+  };
+  const auto add = [&](const JobSpec& spec, bool ended) {
+    Event event;
+    event.kind = EventKind::kSubmitted;
+    event.id = spec.id;
+    event.spec = spec;
+    EXPECT_TRUE(world.table.Apply(event));
+    if (!ended) return;
+    event.kind = EventKind::kEnded;
+    event.ending.state = JobState::kCancelled;
+    EXPECT_TRUE(world.table.Apply(event));
+  };
+  for (int i = 0; i < 63; ++i) add(more(i, 1002), false);
+  EXPECT_EQ(world.Refusal(more(63, 1002), world.bob), ErrorCode::kDenied);
+  EXPECT_TRUE(world.Stamp(more(63, 1001), world.ann)) << "the bound is each user's own";
+  Event ended;
+  ended.kind = EventKind::kEnded;
+  ended.id = more(0, 1002).id;
+  ended.ending.state = JobState::kSucceeded;
+  EXPECT_TRUE(world.table.Apply(ended));
+  EXPECT_TRUE(world.Stamp(more(63, 1002), world.bob));
+  for (int i = 100; i < 292; ++i) add(more(i, 1002), true);
+  const auto full = world.Stamp(more(63, 1002), world.bob);
+  ASSERT_FALSE(full);
+  EXPECT_NE(full.error().message.find("all jobs of user 'bob' would be larger than 256.0 MiB"),
+            std::string::npos);
+  EXPECT_EQ(full.error().hint, "overcap gc removes jobs that have ended");
+  Event removed = ended;
+  removed.kind = EventKind::kRemoved;
+  EXPECT_TRUE(world.table.Apply(removed));
+  EXPECT_TRUE(world.Stamp(more(63, 1002), world.bob));
+}
+
+TEST(Asker, AnArrayOfManyRangesIsOneRangeForOthers) {
+  Job job;
+  std::string text = "1000000000";
+  for (int i = 0; i < 9'998; ++i) text = StrCat(i * 2, ",", text);
+  job.spec.array = *ParseArraySpec(text);
+  const std::string open = FormatArraySpec(PublicJob(job).spec.array);
+  EXPECT_TRUE(ParseArraySpec(open)) << "clients read it: " << open;
+  EXPECT_LT(open.size(), 40u);
+  EXPECT_EQ(open.substr(0, 2), "0-");
+  job.spec.array = *ParseArraySpec("0,2,4,6,8,10,12,14,16%3");
+  EXPECT_EQ(FormatArraySpec(PublicJob(job).spec.array), "0-16:2%3");
+  job.spec.array = *ParseArraySpec("1,3,5-9:2");
+  EXPECT_EQ(FormatArraySpec(PublicJob(job).spec.array), "1,3,5-9:2");
 }
 
 TEST(Asker, ThePublicRowHasNoSecrets) {

@@ -371,6 +371,7 @@ void Engine::DoWhatIsDue(int64_t now) {
 }
 
 Result<void> Engine::Turn(const std::function<void()>& committed) {
+  counted_bytes_ = 0;
   const int64_t now = clock_.MonotonicUs();
   DoWhatIsDue(now);
   // Acting may bring news (an agent that ended at once): they are recorded, so there is more to commit and to

@@ -25,6 +25,7 @@
 #include "daemon/live_pool_of.h"
 #include "daemon/policy_queue.h"
 #include "model/machine.h"
+#include "model/report_tally.h"
 #include "sched/scheduler.h"
 #include "sys/clock.h"
 #include "sys/files.h"
@@ -80,6 +81,8 @@ class Engine {
   // As its user sees it. `in_detail`: with why it waits. What became of each task of an array, and its logs,
   // are in the job's folder, for whoever asks.
   JobRecord RecordOf(const Job& job, bool in_detail) const;
+  // As other users may see it.
+  JobRecord PublicRecordOf(const Job& job) const;
   std::string JobDir(std::string_view id) const;
   // Where the jobs and the store of an owner stand: the root, or the owner's area.
   std::string AreaOf(const JobOwner& owner) const;
@@ -145,6 +148,9 @@ class Engine {
     TaskResults tasks;
     int64_t ended_us = 0;  // by the agent's clock; 0: not known
   };
+  // Gives the report whole lines of the file, from `offset` on and at most so many bytes; how far it came.
+  Result<int64_t> FeedReport(const std::string& path, int64_t offset, int64_t most,
+                             ReportTally* report) const;
   // An error: nobody could look, so nothing is known.
   Result<SlotOutcome> ReadOutcome(const Job& job, const Slot& slot);
   Result<void> SlotEnded(Job& job, const PendingEnd& end);
@@ -182,6 +188,9 @@ class Engine {
   // Who has the slot. Where jobs are others' it is not in a folder of theirs: what it says is believed.
   std::string ClaimFile(const Job& job, int attempt, int slot) const;
   TaskCounts CountTasks(const Job& job) const;
+  std::pair<int64_t, ReportTally>& TaskReader(const Job& job, const Slot& slot) const;
+  // All of a record but spec, reason, folder and logs.
+  JobRecord ProgressOf(const Job& job) const;
   std::string WaitReason(const Job& job) const;
 
   const Clock& clock_;
@@ -239,7 +248,9 @@ class Engine {
   int64_t compact_at_ = 0;  // records
   int64_t compact_at_bytes_ = 0;
   bool stalled_ = false;  // nothing is started before retry_at_us_
-  mutable std::map<std::pair<uint64_t, int>, std::pair<int64_t, AgentReportReader>> task_readers_;
+  // Of slots of running arrays: how far the report is read, and what it says.
+  mutable std::map<std::pair<uint64_t, int>, std::pair<int64_t, ReportTally>> task_readers_;
+  mutable int64_t counted_bytes_ = 0;  // of reports, in this turn, to count tasks
 };
 
 }  // namespace overcap

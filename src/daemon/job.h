@@ -56,6 +56,7 @@ struct Job {
   std::vector<Slot> slots;
   std::vector<int> last_gpus;  // of the last attempt; arrays: of all lanes so far, ascending
   bool spec_written = false;   // spec.json, by this process
+  int64_t spec_bytes = 0;      // of what its user wrote into the spec
   std::unique_ptr<ArrayProgress> array;
 
   bool ended() const { return IsFinal(state); }

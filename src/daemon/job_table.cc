@@ -46,7 +46,35 @@ void Append(std::vector<std::pair<int, int>>* to, const std::vector<std::pair<in
   to->insert(to->end(), from.begin(), from.end());
 }
 
+int64_t BytesOf(const std::vector<std::string>& texts) {
+  constexpr int64_t kEach = 16;
+  int64_t bytes = kEach * std::ssize(texts);
+  for (const std::string& text : texts) bytes += std::ssize(text);
+  return bytes;
+}
+
 }  // namespace
+
+int64_t SpecBytes(const JobSpec& spec) {
+  int64_t bytes = 0;
+  for (const std::string* text :
+       {&spec.name, &spec.cluster, &spec.workdir, &spec.source, &spec.mounts_at, &spec.allocation})
+    bytes += std::ssize(*text);
+  bytes += BytesOf(spec.command) + BytesOf(spec.env_names) + BytesOf(spec.placement.args) +
+           BytesOf(spec.placement.partitions);
+  for (const SweepAxis& axis : spec.sweep) bytes += std::ssize(axis.name) + BytesOf(axis.values);
+  for (const Dependency& dependency : spec.after)
+    bytes += std::ssize(dependency.job_id) * 2;  // also looked up by it
+  for (const auto& [name, value] : spec.store.options) bytes += std::ssize(name) + std::ssize(value);
+  for (const MountSpec& mount : spec.mounts)
+    bytes += std::ssize(mount.store) + std::ssize(mount.at) + BytesOf(mount.options);
+  return bytes + std::ssize(spec.array.ranges) * static_cast<int64_t>(sizeof(ArraySpec::Range));
+}
+
+JobTable::HeldBytes JobTable::HeldBy(int64_t uid) const {
+  const auto found = held_.find(uid);
+  return found == held_.end() ? HeldBytes() : found->second;
+}
 
 Job* JobTable::Find(std::string_view id) {
   const auto found = by_id_.find(id);
@@ -113,6 +141,10 @@ Result<void> JobTable::Submitted(const Event& event) {
   job->state = event.spec.hold ? JobState::kHeld : JobState::kQueued;
   if (job->is_array()) job->array = std::make_unique<ArrayProgress>();
   ++counts_[static_cast<size_t>(job->state)];
+  job->spec_bytes = SpecBytes(job->spec);
+  HeldBytes& held = held_[job->spec.owner.uid];
+  held.open += job->spec_bytes;
+  held.all += job->spec_bytes;
   by_id_.emplace(job->spec.id, job.get());
   for (const Dependency& dependency : job->spec.after) dependents_.emplace(dependency.job_id, job->key);
   if (!job->spec.replaces.empty()) dependents_.emplace(job->spec.replaces, job->key);
@@ -193,12 +225,17 @@ void JobTable::Remove(Job& job) {
     removed_.erase(removed_order_.front());
     removed_order_.pop_front();
   }
+  HeldBytes& held = held_[job.spec.owner.uid];
+  held.all -= job.spec_bytes;
+  if (!job.ended()) held.open -= job.spec_bytes;
   by_id_.erase(job.spec.id);
   jobs_.erase(job.key);
 }
 
 void JobTable::SetState(Job& job, JobState state) {
   --counts_[static_cast<size_t>(job.state)];
+  if (IsFinal(job.state) != IsFinal(state))
+    held_[job.spec.owner.uid].open += IsFinal(state) ? -job.spec_bytes : job.spec_bytes;
   job.state = state;
   ++counts_[static_cast<size_t>(state)];
 }

@@ -18,6 +18,9 @@
 
 namespace overcap {
 
+// The strings of a spec, and a little for each of them: what a user can make long.
+int64_t SpecBytes(const JobSpec& spec);
+
 class JobTable {
  public:
   // Changes the table as the event says; kCorrupt when it does not fit what came before (and nothing is
@@ -31,6 +34,11 @@ class JobTable {
   const std::map<uint64_t, std::unique_ptr<Job>>& jobs() const { return jobs_; }  // by order of submission
   int Count(JobState state) const { return counts_[static_cast<size_t>(state)]; }
   int ActiveCount() const;  // not ended
+  // What the specs of one user take, as SpecBytes() counts: of jobs that have not ended, and of all.
+  struct HeldBytes {
+    int64_t open = 0, all = 0;
+  };
+  HeldBytes HeldBy(int64_t uid) const;
 
   // Whether a job of this id was removed lately: one of the last 10,000, as far as the journal still tells.
   bool WasRemoved(const std::string& id) const { return removed_.contains(id); }
@@ -59,6 +67,7 @@ class JobTable {
   std::unordered_set<std::string> removed_;
   std::deque<std::string> removed_order_;
   std::array<int, 9> counts_{};
+  std::unordered_map<int64_t, HeldBytes> held_;
   uint64_t next_key_ = 1;
 };
 

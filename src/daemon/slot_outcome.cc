@@ -2,31 +2,37 @@
 // What an agent's files say about the slot that it had: the claim, and the report.
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
+#include <optional>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "daemon/engine.h"
 #include "model/agent_report.h"
+#include "model/report_tally.h"
+#include "model/request_limits.h"
 
 namespace overcap {
 namespace {
 
 // What ended badly after the slot was told to go is run again.
-bool WasPreempted(const TaskResult& task, const Slot& slot) {
+bool WasPreempted(const ReportTally::Task& task, const Slot& slot) {
   return slot.preemption && task.last_us >= slot.preemption->told_us;
 }
 
-TaskResults ResultsOf(const AgentReport& report, const Slot& slot) {
+TaskResults ResultsOf(const ReportTally& report, const ArraySpec& array, const Slot& slot) {
   TaskResults results;
-  for (const TaskResult& task : report.tasks) {
-    if (task.ending.state == JobState::kSucceeded) {
+  ForEachTask(array, [&](int position, int index) {
+    if (!report.Reported(position)) return;
+    const ReportTally::Task& task = report.TaskAt(position);
+    if (task.state == JobState::kSucceeded) {
       ++results.succeeded;
-    } else if (task.ending.state == JobState::kRunning || WasPreempted(task, slot)) {
-      results.lost.push_back(task.task);
+    } else if (task.state == JobState::kRunning || WasPreempted(task, slot)) {
+      results.lost.push_back(index);
     } else {
-      results.failed.emplace_back(task.task, task.ending.exit_status);
+      results.failed.emplace_back(index, task.exit_status);
     }
-  }
+  });
   return results;
 }
 
@@ -34,20 +40,22 @@ constexpr size_t kMostReason = 4096;
 constexpr int kTimeLimitStatus = 124, kCannotRunStatus = 126,
               kMemoryLimitStatus = 137;  // as agents write them
 
-// The report of an agent that is its user's: what cannot be is left out, what is too long is cut.
-AgentReport Believable(AgentReport report, const JobSpec& spec) {
-  if (!spec.owner.told()) return report;
-  std::vector<bool> seen(static_cast<size_t>(spec.array.Count()));
-  std::erase_if(report.tasks, [&](const TaskResult& task) {
-    const int position = spec.array.empty() ? -1 : spec.array.PositionOf(task.task);
-    if (position < 0 || seen[static_cast<size_t>(position)]) return true;
-    seen[static_cast<size_t>(position)] = true;
-    return false;
-  });
-  if (report.end && !IsFinal(report.end->state)) report.end.reset();
-  if (report.end && report.end->reason.size() > kMostReason) report.end->reason.resize(kMostReason);
+// How a report says that the slot ended.
+struct ReportedEnd {
+  std::optional<Ending> end;
+  int64_t ended_us = 0;
+};
+
+// Of a report that is its user's, what cannot be is left out, and what is too long is cut.
+ReportedEnd BelievableEnd(const ReportTally& tally, const JobSpec& spec) {
+  ReportedEnd report{tally.end(), tally.ended_us()};
+  if (!spec.owner.told() || !report.end) return report;
+  if (report.end->reason.size() > kMostReason) report.end->reason.resize(kMostReason);
+  if (!IsFinal(report.end->state)) report.end.reset();
   return report;
 }
+
+constexpr int64_t kReportPiece = 1 << 20;
 
 }  // namespace
 
@@ -82,6 +90,23 @@ std::optional<ProcessIdentity> Engine::LiveAgent(const Job& job, const Slot& slo
   return agent;
 }
 
+Result<int64_t> Engine::FeedReport(const std::string& path, int64_t offset, int64_t most,
+                                   ReportTally* report) const {
+  while (most > 0) {
+    const int64_t wanted = std::min(most, kReportPiece);
+    OC_TRY(bytes, files_.ReadRange(path, offset, wanted));
+    auto taken = static_cast<int64_t>(report->Feed(bytes));
+    const bool more = std::ssize(bytes) == wanted;
+    if (taken == 0 && bytes.size() > kMaxReportLine)
+      taken = std::ssize(bytes);  // no agent writes such a line
+    if (taken == 0) break;
+    offset += taken;
+    most -= taken;
+    if (!more) break;
+  }
+  return offset;
+}
+
 Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot) {
   SlotOutcome outcome;
   // A claim that a power cut took away proves nothing: only in the same boot does no claim mean that nothing
@@ -108,14 +133,16 @@ Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot
   const bool out_of_memory = owned && agents_.RanOutOfMemory(name);
   // Whatever a user's report says, nothing of the job may live on.
   if (owned || overdue) agents_.KillStrays(name);
-  auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".jsonl"));
+  ReportTally tally(job.spec.array, ReportDetail::kTasks);
+  const auto read = FeedReport(AgentFile(job, slot.attempt, slot.slot, ".jsonl"), 0,
+                               owned ? kMaxReportBytes : INT64_MAX, &tally);
   // What is wrong with the folder of another user is that user's loss, and holds up nobody.
-  if (!text && !owned && text.error().code != ErrorCode::kNotFound) return Fail(text.error());
-  const AgentReport report = Believable(ParseAgentReport(text ? *text : ""), job.spec);
-  outcome.tasks = ResultsOf(report, slot);
+  if (!read && !owned && read.error().code != ErrorCode::kNotFound) return Fail(read.error());
+  const ReportedEnd report = BelievableEnd(tally, job.spec);
+  outcome.tasks = ResultsOf(tally, job.spec.array, slot);
   for (const int task : slot.retry_tasks) {
-    const auto same = [task](const TaskResult& result) { return result.task == task; };
-    if (std::none_of(report.tasks.begin(), report.tasks.end(), same)) outcome.tasks.lost.push_back(task);
+    const int position = tally.PositionOf(task);
+    if (position < 0 || !tally.Reported(position)) outcome.tasks.lost.push_back(task);
   }
   if (overdue) {
     outcome.ending = {JobState::kFailed, kTimeLimitStatus, 0, -1,

@@ -9,6 +9,8 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "model/json_fields.h"
+#include "model/report_tally.h"
+#include "model/request_limits.h"
 
 namespace overcap {
 namespace {
@@ -104,6 +106,18 @@ class FastScanner {
   size_t at_ = 0;
 };
 
+// A report is its user's file: what is kept of it is bounded, whatever stands there.
+constexpr size_t kMostLineBytes = 1 << 20;  // the pids of 100,000 ranks
+constexpr size_t kMostNotes = 1000;
+constexpr size_t kMostNoteBytes = 4096;
+constexpr size_t kMostRankEnds = 1'000'000;
+
+void KeepNote(std::string text, std::vector<std::string>* notes) {
+  if (notes->size() >= kMostNotes) return;
+  if (text.size() > kMostNoteBytes) text.resize(kMostNoteBytes);
+  notes->push_back(std::move(text));
+}
+
 bool ReadPids(const nlohmann::json& array, std::vector<int64_t>* pids) {
   for (const auto& item : array) {
     if (!item.is_number_integer()) return false;
@@ -180,6 +194,7 @@ size_t AgentReportReader::Feed(std::string_view bytes) {
 }
 
 TaskResult* AgentReportReader::Task(int task, int attempt, int64_t at_us) {
+  if (report_.tasks.size() >= size_t{kMaxArrayTasks} && !task_places_.contains(task)) return nullptr;
   const auto [place, is_new] = task_places_.try_emplace(task, report_.tasks.size());
   if (is_new) report_.tasks.push_back({task, attempt, {}, at_us});
   TaskResult* result = &report_.tasks[place->second];
@@ -193,7 +208,7 @@ void AgentReportReader::TakeLine(std::string_view text) {
   Line line;
   if (!FastScanner(text).Scan(&line)) {
     line = Line{};
-    if (!SlowScan(text, &line)) {
+    if (text.size() > kMostLineBytes || !SlowScan(text, &line)) {
       ++report_.damaged_lines;
       return;
     }
@@ -205,7 +220,8 @@ void AgentReportReader::TakeLine(std::string_view text) {
   } else if (line.event == "task_end") {
     if (TaskResult* task = Task(line.task, line.attempt, line.t)) task->ending = EndingOf(&line);
   } else if (line.event == "rank_end") {
-    report_.rank_ends.push_back({line.rank, line.exit_status, line.signal, line.t});
+    if (report_.rank_ends.size() < kMostRankEnds)
+      report_.rank_ends.push_back({line.rank, line.exit_status, line.signal, line.t});
   } else if (line.event == "claimed") {
     report_.claim = Claim{line.pid, line.start_ticks, std::move(line.boot_id)};
   } else if (line.event == "started") {
@@ -214,18 +230,92 @@ void AgentReportReader::TakeLine(std::string_view text) {
     report_.pids = std::move(line.pids);
     report_.master_port = line.master_port;
   } else if (line.event == "note") {
-    report_.notes.push_back(std::move(line.text));
+    KeepNote(std::move(line.text), &report_.notes);
   } else if (line.event == "requeue") {
     report_.requeue = std::move(line.why);
   } else if (line.event == "not_requeued") {
     report_.requeue.clear();
-    report_.notes.push_back(std::move(line.text));
+    KeepNote(std::move(line.text), &report_.notes);
   } else if (line.event == "end") {
     report_.end = EndingOf(&line);
     report_.ended_us = line.t;
   } else {
     ++report_.damaged_lines;
   }
+}
+
+ReportTally::ReportTally(const ArraySpec& array, ReportDetail detail)
+    : array_(&array),
+      detail_(detail),
+      whole_bytes_(kWholeReportBytes + kReportBytesPerTask * array.Count()),
+      slow_bytes_(kSlowReportBytes) {
+  int before = 0;
+  for (const ArraySpec::Range& range : array.ranges) {
+    before_.push_back(before);
+    before += (range.last - range.first) / range.step + 1;
+  }
+}
+
+size_t ReportTally::Feed(std::string_view bytes) {
+  size_t taken = 0;
+  for (size_t end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n', taken)) {
+    TakeLine(bytes.substr(taken, end - taken));
+    taken = end + 1;
+  }
+  return taken;
+}
+
+// As ArraySpec::PositionOf(), in a time that an array of many ranges does not lengthen.
+int ReportTally::PositionOf(int task) const {
+  const auto& ranges = array_->ranges;
+  const auto after =
+      std::upper_bound(ranges.begin(), ranges.end(), task,
+                       [](int index, const ArraySpec::Range& range) { return index < range.first; });
+  if (after == ranges.begin()) return -1;
+  const ArraySpec::Range& range = *(after - 1);
+  if (task > range.last || (task - range.first) % range.step != 0) return -1;
+  return before_[static_cast<size_t>(after - 1 - ranges.begin())] + (task - range.first) / range.step;
+}
+
+void ReportTally::TakeLine(std::string_view text) {
+  constexpr std::string_view kEndLine = R"({"e":"end")";
+  if (text.size() > kMaxReportLine) return;
+  const auto cost = static_cast<int64_t>(text.size()) + 1;
+  whole_bytes_ -= std::min(whole_bytes_, cost);
+  if (whole_bytes_ == 0 && !text.starts_with(kEndLine)) return;
+  Line line;
+  if (!FastScanner(text).Scan(&line)) {
+    slow_bytes_ -= std::min(slow_bytes_, cost);
+    line = Line{};
+    if (slow_bytes_ == 0 || !SlowScan(text, &line)) return;
+  }
+  if (line.event == "end") {
+    ended_us_ = line.t;
+    end_ = EndingOf(&line);
+  } else if (line.event == "task_start") {
+    TakeTask(line.task, {JobState::kRunning, -1, line.attempt, line.t});
+  } else if (line.event == "task_end") {
+    const JobState state = JobStateFromName(line.state).value_or(JobState::kUnknown);
+    TakeTask(line.task, {state, line.exit_status, line.attempt, line.t});
+  }
+}
+
+void ReportTally::TakeTask(int task, const Task& now) {
+  const int position = PositionOf(task);
+  if (position < 0) return;
+  const auto place = static_cast<size_t>(position);
+  if (seen_.size() <= place) seen_.resize(static_cast<size_t>(array_->Count()), Seen::kNever);
+  if (detail_ == ReportDetail::kTasks) {
+    if (tasks_.empty()) tasks_.resize(seen_.size());
+    if (seen_[place] != Seen::kNever && now.attempt < tasks_[place].attempt) return;
+    tasks_[place] = now;
+  }
+  const Seen kind = now.state == JobState::kRunning     ? Seen::kRunning
+                    : now.state == JobState::kSucceeded ? Seen::kSucceeded
+                                                        : Seen::kFailed;
+  if (seen_[place] != Seen::kNever) --counts_[static_cast<size_t>(seen_[place])];
+  ++counts_[static_cast<size_t>(kind)];
+  seen_[place] = kind;
 }
 
 AgentReport ParseAgentReport(std::string_view text) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "model/report_tally.h"
+
 namespace overcap {
 namespace {
 
@@ -119,6 +121,61 @@ TEST(AgentReportTest, TwentyThousandTasksAreAllThere) {
   const AgentReport report = ParseAgentReport(text);
   ASSERT_EQ(report.tasks.size(), 20000u);
   EXPECT_EQ(report.tasks[19999], (TaskResult{19999, 1, kGood, 2}));
+}
+
+TEST(AgentReportTest, NotesAndLongLinesDoNotFillMemory) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += NoteLine(1, std::string(5000, 'n'));
+  text += R"({"e":"note","t":1,"more":[)" + std::string(2 << 20, ' ') + "1]}\n" + EndLine(7, kGood);
+  const AgentReport report = ParseAgentReport(text);
+  EXPECT_EQ(report.notes.size(), 1000u);
+  EXPECT_EQ(report.notes[0].size(), 4096u);
+  EXPECT_EQ(report.damaged_lines, 1);
+  EXPECT_EQ(report.ended_us, 7);
+}
+
+TEST(ReportTally, CountsWhatAReportSaysOfItsArray) {
+  const ArraySpec array = *ParseArraySpec("0-9,20-40:5");
+  const std::string text = TaskStartLine(1, 3, 1) + TaskEndLine(2, 3, 1, kGood) + TaskStartLine(3, 20, 1) +
+                           TaskStartLine(4, 25, 1) + TaskEndLine(5, 25, 1, {JobState::kFailed, 3, 0, 0, {}}) +
+                           TaskStartLine(5, 21, 1) + TaskStartLine(5, -1, 1) + TaskStartLine(6, 99, 1) +
+                           EndLine(9, kGood);
+  ReportTally tally(array, ReportDetail::kTasks);
+  EXPECT_EQ(tally.Feed(text + "torn"), text.size());
+  EXPECT_EQ(tally.succeeded() * 100 + tally.running() * 10 + tally.failed(), 111);
+  EXPECT_EQ(tally.ended_us(), 9);
+  EXPECT_EQ(tally.TaskAt(tally.PositionOf(25)).exit_status, 3);
+  EXPECT_EQ(tally.TaskAt(tally.PositionOf(25)).last_us, 5);
+  EXPECT_FALSE(tally.Reported(tally.PositionOf(30)));
+  EXPECT_EQ(tally.PositionOf(21), -1);
+}
+
+TEST(ReportTally, ALaterTryCountsAndAnEarlierOneDoesNot) {
+  const ArraySpec array = *ParseArraySpec("0-9");
+  ReportTally tally(array, ReportDetail::kTasks);
+  tally.Feed(TaskStartLine(1, 3, 2) + TaskEndLine(2, 3, 2, kGood) + TaskStartLine(3, 3, 1));
+  EXPECT_EQ(tally.succeeded(), 1);
+  EXPECT_EQ(tally.running(), 0);
+}
+
+TEST(ReportTally, PositionsAreThoseOfTheArray) {
+  const ArraySpec array = *ParseArraySpec("3,7-19:4,100-103,200");
+  const ReportTally tally(array, ReportDetail::kCounts);
+  for (int task = -2; task < 250; ++task) EXPECT_EQ(tally.PositionOf(task), array.PositionOf(task)) << task;
+  std::vector<std::pair<int, int>> all;
+  ForEachTask(array, [&](int position, int index) { all.emplace_back(position, index); });
+  ASSERT_EQ(std::ssize(all), array.Count());
+  for (const auto& [position, index] : all) EXPECT_EQ(array.IndexAt(position), index);
+}
+
+TEST(ReportTally, OfALongForgedReportTheEndIsStillRead) {
+  const ArraySpec none;
+  ReportTally tally(none, ReportDetail::kTasks);
+  const std::string note = NoteLine(1, std::string(1000, 'x'));
+  std::string text;
+  while (text.size() < (8u << 20)) text += note;
+  tally.Feed(text + EndLine(9, kGood));
+  EXPECT_EQ(tally.ended_us(), 9);
 }
 
 }  // namespace

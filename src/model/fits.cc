@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "model/gpu_type.h"
+#include "model/request_limits.h"
 
 namespace overcap {
 namespace {
@@ -54,6 +55,17 @@ Result<void> CheckGpus(const Resources& resources, const Machine& machine) {
                  StrCat(of_type, " (", TypesOf(machine), ")"));
 }
 
+// Each is a process with a log: beyond this they only use up what the machine has of both.
+Result<void> CheckRanks(const Resources& resources, const Machine& machine) {
+  const int64_t ranks = int64_t{resources.ranks_per_node} * resources.nodes;
+  const int64_t most = int64_t{kMaxRanksPerCpu} * machine.cpus;
+  if (machine.cpus <= 0 || ranks <= most) return {};
+  return Fail(ErrorCode::kUsage,
+              StrCat("asks for ", ranks, " ranks on this machine, at most ", most,
+                     " are possible: ", kMaxRanksPerCpu, " for each of its ", machine.cpus, " processors"),
+              "--ranks-per-node takes a smaller number");
+}
+
 }  // namespace
 
 Result<void> CheckFits(const Resources& asked, const Machine& machine) {
@@ -66,6 +78,7 @@ Result<void> CheckFits(const Resources& asked, const Machine& machine) {
   resources.cpus = static_cast<int>(std::min<int64_t>(int64_t{asked.cpus} * asked.nodes, INT_MAX));
   resources.mem_bytes = asked.mem_bytes * asked.nodes;
   OC_TRY_VOID(CheckGpus(resources, machine));
+  OC_TRY_VOID(CheckRanks(resources, machine));
   if (resources.cpus > machine.cpus) return TooMuch(Count(resources.cpus, "CPU"), StrCat(machine.cpus));
   if (machine.mem_bytes > 0 && resources.mem_bytes > machine.mem_bytes) {
     return TooMuch(StrCat(FormatBytes(resources.mem_bytes), " of memory"), FormatBytes(machine.mem_bytes));

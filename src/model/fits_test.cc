@@ -44,6 +44,14 @@ TEST(Fits, MoreMemoryThanThereIs) {
             "asks for 32.0 GiB of memory, this machine has 16.0 GiB");
 }
 
+TEST(Fits, MoreRanksThanSixteenForEachProcessor) {
+  EXPECT_EQ(Message({.ranks_per_node = 128, .gpu_type = {}}), "fits");
+  EXPECT_EQ(Message({.ranks_per_node = 129, .gpu_type = {}}),
+            "asks for 129 ranks on this machine, at most 128 are possible: 16 for each of its 8 processors");
+  EXPECT_EQ(Message({.nodes = 4, .max_nodes = 4, .ranks_per_node = 33, .gpu_type = {}}).substr(0, 18),
+            "asks for 132 ranks");
+}
+
 TEST(Fits, OneMachineIsOneNode) {
   EXPECT_EQ(Message({.nodes = 2, .gpu_type = {}}), "asks for 2 nodes, this machine is one");
 }

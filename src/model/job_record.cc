@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "model/json_fields.h"
+#include "model/spec_from_json.h"
 
 namespace overcap {
 namespace {
@@ -182,7 +183,7 @@ void ReadSpec(FieldReader* reader, JobSpec* spec) {
   reader->Read("priority", &spec->priority);
   ReadTime(reader, "submitted", &spec->submitted_us);
   if (const Json* store = reader->Object("store")) {
-    auto read = JobStoreFromJson(store->dump(-1, ' ', false, Json::error_handler_t::replace));
+    auto read = ReadJobStore(*store);
     if (read) spec->store = *std::move(read);
   }
   std::vector<std::string> after;

@@ -10,6 +10,8 @@
 #include "model/gpu_type.h"
 #include "model/job_id.h"
 #include "model/json_fields.h"
+#include "model/request_limits.h"
+#include "model/spec_from_json.h"
 
 namespace overcap {
 namespace {
@@ -53,6 +55,27 @@ Result<void> CheckCommand(const JobSpec& spec) {
 Result<void> CheckCount(std::string_view field, int64_t value, int64_t min, int64_t max) {
   if (value < min) return Bad(StrCat("'", field, "' is ", value, ", it must be at least ", min));
   if (value > max) return Bad(StrCat("'", field, "' is ", value, ", it must be at most ", max));
+  return {};
+}
+
+Result<void> CheckName(std::string_view what, std::string_view name) {
+  if (name.size() <= kMaxNameBytes) return {};
+  return Bad(StrCat(what, " has ", name.size(), " bytes, at most ", kMaxNameBytes, " are possible"));
+}
+
+Result<void> CheckNames(const JobSpec& spec) {
+  OC_TRY_VOID(CheckName("the job's name", spec.name));
+  OC_TRY_VOID(CheckName("the cluster's name", spec.cluster));
+  OC_TRY_VOID(CheckName("the GPU type", spec.resources.gpu_type));
+  const Placement& place = spec.placement;
+  OC_TRY_VOID(CheckName("the account", place.account));
+  OC_TRY_VOID(CheckName("the QOS", place.qos));
+  OC_TRY_VOID(CheckName("the node's name", place.node));
+  if (place.partitions.size() > kMaxPartitions)
+    return Bad(
+        StrCat("names ", place.partitions.size(), " partitions, at most ", kMaxPartitions, " are possible"));
+  for (const std::string& partition : place.partitions)
+    OC_TRY_VOID(CheckName("the name of a partition", partition));
   return {};
 }
 
@@ -104,6 +127,8 @@ Result<void> CheckPlace(const JobSpec& spec) {
 }
 
 Result<void> CheckLinks(const JobSpec& spec) {
+  if (spec.after.size() > kMaxRequestItems)
+    return Bad(StrCat("waits for ", spec.after.size(), " jobs, at most ", kMaxRequestItems, " are possible"));
   for (const Dependency& dependency : spec.after) {
     if (!IsJobId(dependency.job_id)) return Bad(StrCat("'", ToUtf8(dependency.job_id), "' is no job id"));
     if (dependency.job_id == spec.id) return Bad(StrCat("job '", spec.id, "' cannot wait for itself"));
@@ -279,6 +304,7 @@ void ReadStrings(FieldReader* reader, JobSpec* spec) {
 Result<void> ValidateSpec(const JobSpec& spec) {
   if (!IsJobId(spec.id)) return Bad(StrCat("'", ToUtf8(spec.id), "' is no job id"));
   OC_TRY_VOID(CheckCommand(spec));
+  OC_TRY_VOID(CheckNames(spec));
   OC_TRY_VOID(CheckResources(spec.resources));
   OC_TRY_VOID(CheckElastic(spec));
   OC_TRY_VOID(CheckPlace(spec));
@@ -364,6 +390,11 @@ std::string SpecToJson(const JobSpec& spec) {
 
 Result<JobSpec> SpecFromJson(std::string_view json) {
   OC_TRY(object, ParseJsonObject(json, "job spec"));
+  return ReadSpec(object);
+}
+
+Result<JobSpec> ReadSpec(const Json& object) {
+  if (!object.is_object()) return Fail(ErrorCode::kCorrupt, "job spec is no JSON object");
   FieldReader reader(object, "job spec");
   JobSpec spec;
   ReadStrings(&reader, &spec);
@@ -380,7 +411,7 @@ Result<JobSpec> SpecFromJson(std::string_view json) {
       reader.Take(Fail(std::move(read).error()));
   }
   if (const Json* store = reader.Object("store")) {
-    auto read = JobStoreFromJson(store->dump(-1, ' ', false, Json::error_handler_t::replace));
+    auto read = ReadJobStore(*store);
     reader.Take(read ? Result<void>() : Result<void>(Fail(read.error())));
     if (read) spec.store = *std::move(read);
   }

@@ -5,6 +5,9 @@
 #include <limits>
 #include <rapidcheck/gtest.h>
 
+#include "base/text.h"
+#include "model/request_limits.h"
+
 namespace overcap {
 namespace {
 
@@ -118,7 +121,14 @@ TEST(JobSpecTest, WhatIsNoSpecIsAnError) {
 
 TEST(JobSpecTest, DeepNestingIsAnErrorAndNoCrash) {
   EXPECT_FALSE(SpecFromJson(std::string(200000, '[')));
-  EXPECT_TRUE(SpecFromJson(R"({"later":)" + std::string(100000, '[') + std::string(100000, ']') + "}"));
+  EXPECT_FALSE(SpecFromJson(R"({"later":)" + std::string(100000, '[') + std::string(100000, ']') + "}"));
+  const auto nested = [](size_t levels) {
+    return SpecFromJson(StrCat(R"({"later":)", std::string(levels, '['), std::string(levels, ']'), "}"));
+  };
+  EXPECT_TRUE(nested(kMaxJsonDepth - 1));
+  EXPECT_FALSE(nested(kMaxJsonDepth));
+  EXPECT_TRUE(SpecFromJson(R"({"name":"\\\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["})"))
+      << "brackets in text do not count";
 }
 
 TEST(JobSpecTest, UnknownFieldsAndNullsAreIgnored) {
@@ -169,6 +179,18 @@ TEST(JobSpecTest, ABadSpecIsRefusedByName) {
       {"'y' is no older job's id", [](JobSpec* s) { s->replaces = "y"; }},
       {"'max_restarts' is -1, it must be at least 0", [](JobSpec* s) { s->max_restarts = -1; }},
       {"'A=B' is no name of an environment variable", [](JobSpec* s) { s->env_names = {"A=B"}; }},
+      {"the job's name has 201 bytes, at most 200 are possible",
+       [](JobSpec* s) { s->name = std::string(201, 'n'); }},
+      {"the name of a partition has 300 bytes, at most 200 are possible",
+       [](JobSpec* s) {
+         s->placement.partitions = {"a", std::string(300, 'p')};
+       }},
+      {"the GPU type has 401 bytes, at most 200 are possible",
+       [](JobSpec* s) { s->resources.gpu_type = std::string(401, 'a'); }},
+      {"names 65 partitions, at most 64 are possible",
+       [](JobSpec* s) { s->placement.partitions.assign(65, "short"); }},
+      {"waits for 10001 jobs, at most 10000 are possible",
+       [](JobSpec* s) { s->after.assign(10'001, {"bob_1_00000000"}); }},
   };
   for (const BadCase& bad : cases) {
     JobSpec spec = GoodSpec();

@@ -5,11 +5,13 @@
 
 #include "base/text.h"
 #include "model/json_fields.h"
+#include "model/spec_from_json.h"
 
 namespace overcap {
 namespace {
 
 constexpr size_t kMostOptions = 32;
+constexpr std::string_view kWhat = "store of a job";
 
 }  // namespace
 
@@ -27,8 +29,12 @@ std::string JobStoreToJson(const JobStore& store) {
 }
 
 Result<JobStore> JobStoreFromJson(std::string_view json) {
-  constexpr std::string_view kWhat = "store of a job";
   OC_TRY(object, ParseJsonObject(json, kWhat));
+  return ReadJobStore(object);
+}
+
+Result<JobStore> ReadJobStore(const nlohmann::json& object) {
+  if (!object.is_object()) return Fail(ErrorCode::kCorrupt, StrCat(kWhat, " is no JSON object"));
   FieldReader reader(object, kWhat);
   JobStore store;
   reader.Read("at", &store.at);

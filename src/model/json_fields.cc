@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "model/request_limits.h"
 
 namespace overcap {
 namespace {
@@ -64,9 +65,27 @@ std::optional<int64_t> Int64Of(const Json& value) {
   return IntegerOf(value, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
 }
 
+// Without a tree: text that is nested too deep must not become one, since what walks trees calls itself.
+bool IsNestedDeeperThan(std::string_view text, int most) {
+  int depth = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') {
+      for (++at; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
+    } else if (c == '[' || c == '{') {
+      if (++depth > most) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Json> ParseJsonObject(std::string_view text, std::string_view what) {
+  if (IsNestedDeeperThan(text, kMaxJsonDepth))
+    return Fail(ErrorCode::kCorrupt, StrCat(what, " is nested more than ", kMaxJsonDepth, " levels deep"));
   Json value = Json::parse(text, nullptr, false);
   if (value.is_discarded()) return Fail(ErrorCode::kCorrupt, StrCat(what, " is no JSON"));
   if (!value.is_object()) return Fail(ErrorCode::kCorrupt, StrCat(what, " is no JSON object"));

@@ -41,8 +41,14 @@ std::string MachineToJson(const Machine& machine) {
 }
 
 Result<Machine> MachineFromJson(std::string_view text) {
+  const json value = json::parse(text, nullptr, false);
+  if (value.is_discarded())
+    return Fail(ErrorCode::kCorrupt, "the description of a machine cannot be read: it is no JSON");
+  return ReadMachine(value);
+}
+
+Result<Machine> ReadMachine(const json& value) {
   try {
-    const json value = json::parse(text);
     Machine machine{.host = value.value("host", ""),
                     .cpus = value.at("cpus").get<int>(),
                     .mem_bytes = value.value("mem_bytes", int64_t{0}),

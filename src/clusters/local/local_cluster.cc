@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <unistd.h>
 
 #include "base/json_scan.h"
@@ -123,8 +124,20 @@ Result<std::vector<JobRecord>> LocalCluster::List(const JobFilter& filter) {
   if (filter.since_us > 0) request.Field("since_us", filter.since_us);
   request.Field("all", filter.all);
   if (filter.detail != ListDetail::kFull) request.Key("columns").Raw(ListColumns(filter.detail));
-  OC_TRY(reply, Call(request));
-  return ShutOthers(filter.detail == ListDetail::kFull ? ReadRecords(reply) : ReadRows(reply, filter.detail));
+  request.Field("paged", true);
+  std::vector<JobRecord> all;
+  for (int64_t from = 0;;) {
+    JsonWriter page = request;
+    if (from > 0) page.Field("from", from);
+    OC_TRY(reply, Call(page));
+    OC_TRY(records, filter.detail == ListDetail::kFull ? ReadRecords(reply) : ReadRows(reply, filter.detail));
+    all.empty() ? all.swap(records)
+                : void(all.insert(all.end(), std::make_move_iterator(records.begin()),
+                                  std::make_move_iterator(records.end())));
+    const int64_t next = ParseInt(JsonMember(reply, "next")).value_or(0);
+    if (next <= from) return ShutOthers(std::move(all));
+    from = next;
+  }
 }
 
 Result<std::vector<std::string>> LocalCluster::Resolve(const std::vector<std::string>& refs) {

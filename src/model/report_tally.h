@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engine needs of an agent's report: how the slot ended and what became of each task. The report can
+// be forged by its user, so memory is bounded by the array and time by model/request_limits.h, neither by the
+// file.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "model/job_spec.h"
+#include "model/job_state.h"
+
+namespace overcap {
+
+enum class ReportDetail {
+  kCounts,  // one byte for each task
+  kTasks,   // also how each ended
+};
+
+class ReportTally {
+ public:
+  struct Task {
+    JobState state = JobState::kUnknown;
+    int exit_status = -1;
+    int attempt = 1;
+    int64_t last_us = 0;  // of its latest line
+  };
+
+  // Lines of tasks that are not of `array` count for nothing; it must outlive this.
+  ReportTally(const ArraySpec& array, ReportDetail detail);
+
+  // As AgentReportReader::Feed().
+  size_t Feed(std::string_view bytes);
+
+  int running() const { return counts_[static_cast<size_t>(Seen::kRunning)]; }
+  int succeeded() const { return counts_[static_cast<size_t>(Seen::kSucceeded)]; }
+  int failed() const { return counts_[static_cast<size_t>(Seen::kFailed)]; }
+  const std::optional<Ending>& end() const { return end_; }
+  int64_t ended_us() const { return ended_us_; }
+
+  bool Reported(int position) const {
+    return static_cast<size_t>(position) < seen_.size() &&
+           seen_[static_cast<size_t>(position)] != Seen::kNever;
+  }
+  // Needs kTasks, and Reported().
+  const Task& TaskAt(int position) const { return tasks_[static_cast<size_t>(position)]; }
+  int PositionOf(int task) const;  // in the array; -1: there is no such task
+
+ private:
+  enum class Seen : uint8_t { kNever, kRunning, kSucceeded, kFailed };
+
+  void TakeLine(std::string_view text);
+  void TakeTask(int task, const Task& now);
+
+  const ArraySpec* array_;
+  ReportDetail detail_;
+  int64_t whole_bytes_, slow_bytes_;  // left
+  std::vector<int> before_;           // tasks before each range
+  std::vector<Seen> seen_;            // by position; empty until a task is reported
+  std::vector<Task> tasks_;
+  std::array<int, 4> counts_{};
+  std::optional<Ending> end_;
+  int64_t ended_us_ = 0;
+};
+
+// Calls `act(position, index)` for every task of an array, in order.
+template <typename Act>
+void ForEachTask(const ArraySpec& array, const Act& act) {
+  int position = 0;
+  for (const ArraySpec::Range& range : array.ranges) {
+    for (int64_t index = range.first; index <= range.last; index += range.step)
+      act(position++, static_cast<int>(index));
+  }
+}
+
+}  // namespace overcap
