@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "model/request_limits.h"
 #include "net/unix_socket.h"
 #include "sys/limits.h"
 #include "sys/user.h"
@@ -13,32 +14,51 @@ namespace {
 
 constexpr int64_t kNameHoldsUs = 60'000'000;
 constexpr size_t kMostNames = 100'000;
+constexpr size_t kPlacesOfRoot = 16;
 
 }  // namespace
 
-Result<Asker> OneCaller::Identify(const Fd& connection) {
-  OC_TRY(uid, PeerUid(connection));
-  if (uid == getuid()) return Asker{};
+Result<void> OneCaller::Admits(uid_t uid) {
+  if (uid == getuid()) return {};
   return Fail(ErrorCode::kDenied, "this engine serves another user");
 }
 
+Result<Asker> OneCaller::Identify(const Fd& connection) {
+  OC_TRY(uid, PeerUid(connection));
+  OC_TRY_VOID(Admits(uid));
+  return Asker{};
+}
+
 CallerBounds ManyCallers::Bounds() const {
-  return {.connections = 32,
-          .request_bytes = 4 << 20,
-          .unread_bytes = 64 << 20,
+  return {.connections = kMaxConnections,
+          .connections_when_full = kMaxConnectionsWhenFull,
+          .places_of_root = kPlacesOfRoot,
+          .request_bytes = kMaxRequestBytes,
+          .held_bytes = kMaxHeldRequestBytes,
+          .unread_bytes = kMaxUnreadBytes,
           .requests_per_turn = 16,
+          .turn_us = kMaxTurnUs,
           .stall_us = int64_t{1'000'000} * stall_seconds_};
 }
 
+// A list that does not answer for a while does not take a name away that it has given.
 const std::string& ManyCallers::NameOf(uid_t uid) {
   const int64_t now = clock_.MonotonicUs();
   if (names_.size() > kMostNames) names_.clear();
   Name& name = names_[uid];
-  if (name.text.empty() || now - name.at_us > kNameHoldsUs) {
+  if (!name.asked || now - name.at_us > kNameHoldsUs) {
     const auto entry = FindUser(uid);
-    name = {entry && !entry->name.empty() ? entry->name : std::to_string(uid), now};
+    if (entry && !entry->name.empty()) name.text = entry->name;
+    name.at_us = now;
+    name.asked = true;
   }
   return name.text;
+}
+
+Result<void> ManyCallers::Admits(uid_t uid) {
+  if (uid == 0 || !NameOf(uid).empty()) return {};
+  return Fail(ErrorCode::kDenied, StrCat("user id ", uid, " is not in the user list of this machine"),
+              "the engine serves users whom `getent passwd` knows; their subordinate ids get nothing");
 }
 
 Result<Asker> ManyCallers::Identify(const Fd& connection) {
@@ -46,6 +66,7 @@ Result<Asker> ManyCallers::Identify(const Fd& connection) {
   Asker asker;
   asker.only_user = false;
   asker.user = NameOf(peer.uid);
+  if (asker.user.empty()) asker.user = std::to_string(peer.uid);
   asker.owner.uid = peer.uid;
   asker.owner.gid = peer.gid;
   asker.owner.groups.assign(peer.groups.begin(), peer.groups.end());

@@ -14,20 +14,25 @@
 
 namespace overcap {
 
-// What one user may take of the engine; 0: no bound. Root has none.
+// What one user may take of the engine (model/request_limits.h); 0: no bound. Root has none.
 struct CallerBounds {
   size_t connections = 0;
+  size_t connections_when_full = 0;  // while less than half of the places are free
+  size_t places_of_root = 0;         // that no other user gets
   uint32_t request_bytes = 0;
-  size_t unread_bytes =
-      0;  // of replies, over all connections of the user; more is not answered before they go
-  size_t requests_per_turn = 0;
+  size_t held_bytes = 0;         // of requests that have not come whole, over all connections of the user
+  size_t unread_bytes = 0;       // of replies, likewise; more is not answered before they go
+  size_t requests_per_turn = 0;  // of one connection
+  int64_t turn_us = 0;           // of the engine's time, over all connections
   int64_t stall_us = 0;  // a connection in the middle of something that does not move for so long is closed
 };
 
 class Callers {
  public:
   virtual ~Callers() = default;
-  // Who is at the other end; an error: nobody who is served.
+  // Whether this user is served at all; asked before anything else is done for a connection.
+  virtual Result<void> Admits(uid_t uid) = 0;
+  // Who is at the other end, in full; asked when there is a request to answer.
   virtual Result<Asker> Identify(const Fd& connection) = 0;
   virtual CallerBounds Bounds() const { return {}; }
 };
@@ -35,6 +40,7 @@ class Callers {
 // The engine of one user serves that user.
 class OneCaller : public Callers {
  public:
+  Result<void> Admits(uid_t uid) override;
   Result<Asker> Identify(const Fd& connection) override;
 };
 
@@ -43,13 +49,17 @@ class ManyCallers : public Callers {
  public:
   ManyCallers(UserAreaFiles& areas, const Clock& clock, int stall_seconds)
       : areas_(areas), clock_(clock), stall_seconds_(stall_seconds) {}
+  // Users whom the machine's user list knows: each of them has 65,536 subordinate ids, which it does not
+  // know.
+  Result<void> Admits(uid_t uid) override;
   Result<Asker> Identify(const Fd& connection) override;
   CallerBounds Bounds() const override;
 
  private:
   struct Name {
-    std::string text;
+    std::string text;  // "": the list does not know the user
     int64_t at_us = 0;
+    bool asked = false;
   };
   const std::string& NameOf(uid_t uid);
 

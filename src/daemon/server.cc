@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "net/unix_socket.h"
 
 namespace overcap {
@@ -21,6 +22,21 @@ namespace {
 constexpr size_t kMaxConnections = 4096;
 constexpr int64_t kAcceptPauseUs = 100'000;
 constexpr int64_t kStallLooks = 12;  // within the time after which a connection is closed
+constexpr int kMostAccepts = 64;     // in one turn
+constexpr size_t kMostRefused = 64;
+constexpr int64_t kRefusedStaysUs = 200'000;
+constexpr int64_t kMostAgentsUs = 100'000;  // of one turn, for agents that have ended
+
+// The refusals of this are to be tried again: `word` is what clients look for.
+std::string CrowdedReply(const Error& error) {
+  std::string reply = ErrorReply(error);
+  return reply.insert(reply.size() - 2, ",\"word\":\"crowded\"");
+}
+
+tl::unexpected<Error> Crowded(std::string message) {
+  return Fail(ErrorCode::kUnavailable, std::move(message),
+              "try again, or end some of the commands that wait");
+}
 
 // Half of what the process may open: the rest is for agents and files.
 size_t ConnectionLimit() {
@@ -72,21 +88,24 @@ Result<void> Server::Run() {
     std::array<epoll_event, 128> events;
     const int count = epoll_wait(epoll_.Get(), events.data(), static_cast<int>(events.size()), TimeoutMs());
     if (count < 0 && errno != EINTR) return Fail(ErrnoError(errno, "epoll_wait"));
+    ++turn_;
+    while (!refused_.empty() && refused_.front().second <= clock_.MonotonicUs()) refused_.pop_front();
     if (connections_.size() < max_connections_) SetAccepting(true);
     TakeBacklog();
     for (int i = 0; i < count; ++i) {
       const int fd = events[static_cast<size_t>(i)].data.fd;
       if (fd == listener_.Get()) {
-        AcceptAll();
+        AcceptSome();
       } else if (fd == signals_.Get()) {
         stop_ = true;
       } else if (fd == agents_.EndedFd()) {
-        for (const AgentToken& token : agents_.TakeEnded()) engine_.AgentEnded(token);
+        for (const AgentToken& token : agents_.TakeEnded()) ended_agents_.push_back(token);
       } else if (auto found = connections_.find(fd); found != connections_.end()) {
         if (events[static_cast<size_t>(i)].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) ReadFrom(*found->second);
         if (connections_.contains(fd)) Flush(*found->second);
       }
     }
+    TakeEndedAgents();
     OC_TRY_VOID(engine_.Turn([this] { SendReplies(); }));
     AnswerWaiters();
     SendReplies();
@@ -101,60 +120,121 @@ void Server::SetAccepting(bool accepting) {
   if (Arm(listener_.Get(), accepting ? EPOLLIN : 0u, EPOLL_CTL_MOD)) accepting_ = accepting;
 }
 
-void Server::AcceptAll() {
-  while (true) {
-    if (connections_.size() >= max_connections_) return SetAccepting(false);
+// A few at a time: others are answered between them, however many come.
+void Server::AcceptSome() {
+  for (int i = 0; i < kMostAccepts; ++i) {
+    // An engine without bounds lets clients wait; one with bounds must see who comes.
+    const bool full = connections_.size() >= max_connections_;
+    if (full && bounds_.connections == 0 && !CloseIdlest()) return SetAccepting(false);
     auto accepted = AcceptUnix(listener_);
     if (!accepted) return SetAccepting(false);
     if (!*accepted) return;
-    auto asker = callers_.Identify(**accepted);
-    if (asker) Admit(*std::move(*accepted), *std::move(asker));
+    Admit(*std::move(*accepted));
   }
 }
 
-void Server::Admit(Fd socket, Asker asker) {
+void Server::Admit(Fd socket) {
   const int fd = socket.Get();
-  const int64_t uid = asker.owner.uid;
-  const uint32_t most = bounds_.request_bytes > 0 && !asker.root() ? bounds_.request_bytes : kMaxFrameBytes;
-  auto connection = std::make_unique<Connection>(std::move(socket), std::move(asker), most);
-  if (IsBounded(*connection) && bounds_.connections > 0 && sockets_of_[uid].size() >= bounds_.connections) {
-    const Error full{ErrorCode::kUnavailable,
-                     StrCat("user '", connection->asker.user, "' has ", bounds_.connections,
-                            " connections to the engine already"),
-                     "end some of the commands that wait"};
-    (void)connection->writer.Add(ErrorReply(full));
-    (void)connection->writer.Flush(connection->fd);
+  const auto uid = PeerUid(socket);
+  if (!uid) return;
+  if (const auto room = CheckRoom(*uid); !room) return Refuse(std::move(socket), CrowdedReply(room.error()));
+  if (const auto admitted = callers_.Admits(*uid); !admitted) {
+    // An engine of one user says nothing to others.
+    if (bounds_.connections > 0) Refuse(std::move(socket), ErrorReply(admitted.error()));
     return;
   }
+  const uint32_t most = IsBounded(*uid) && bounds_.request_bytes > 0 ? bounds_.request_bytes : kMaxFrameBytes;
+  auto connection = std::make_unique<Connection>(std::move(socket), *uid, most);
   connection->armed = EPOLLIN;
   connection->moved_us = clock_.MonotonicUs();
   if (!Arm(fd, EPOLLIN, EPOLL_CTL_ADD)) return;
-  sockets_of_[uid].insert(fd);
+  users_[*uid].sockets.insert(fd);
   // The request is usually there already: saves one round through epoll.
   Connection& added = *(connections_[fd] = std::move(connection));
   ReadFrom(added);
 }
 
-bool Server::IsBounded(const Connection& connection) const {
-  return !connection.asker.only_user && !connection.asker.root();
+void Server::Refuse(Fd socket, const std::string& reply) {
+  FrameWriter writer;
+  (void)writer.Add(reply);
+  (void)writer.Flush(socket);
+  if (refused_.size() >= kMostRefused) refused_.pop_front();
+  refused_.emplace_back(std::move(socket), clock_.MonotonicUs() + kRefusedStaysUs);
 }
 
-size_t Server::UnreadBytes(int64_t uid) const {
-  size_t sum = 0;
-  const auto sockets = sockets_of_.find(uid);
-  for (const int fd : sockets == sockets_of_.end() ? std::set<int>() : sockets->second) {
-    const auto found = connections_.find(fd);
-    if (found == connections_.end()) continue;
-    sum += found->second->writer.Pending();
-    for (const std::string& reply : found->second->replies) sum += reply.size();
+Result<void> Server::CheckRoom(uid_t uid) {
+  const size_t places =
+      max_connections_ - (IsBounded(uid) ? std::min(bounds_.places_of_root, max_connections_) : 0);
+  if (IsBounded(uid)) {
+    const bool crowded = connections_.size() > max_connections_ / 2;
+    const size_t most = crowded ? bounds_.connections_when_full : bounds_.connections;
+    const auto user = users_.find(uid);
+    if (user != users_.end() && user->second.sockets.size() >= most)
+      return Crowded(StrCat("user id ", uid, " has ", user->second.sockets.size(),
+                            " connections to the engine already"));
   }
-  return sum;
+  if (connections_.size() < places || CloseIdlest()) return {};
+  return Crowded(StrCat("the engine has ", connections_.size(), " connections, more than it has places for"));
+}
+
+bool Server::CloseIdlest() {
+  const Connection* idlest = nullptr;
+  for (const auto& [fd, connection] : connections_) {
+    const bool open = connection->waiting || connection->queued || !connection->replies.empty() ||
+                      connection->reader.Buffered() > 0 || connection->writer.Pending() > 0;
+    const bool roots = connection->uid == 0 && bounds_.connections > 0;
+    if (open || roots) continue;
+    if (idlest == nullptr || connection->moved_us < idlest->moved_us) idlest = connection.get();
+  }
+  if (idlest == nullptr) return false;
+  Close(idlest->fd.Get());
+  return true;
+}
+
+void Server::Count(Connection& connection) {
+  User& user = users_[connection.uid];
+  const size_t held = connection.reader.Buffered();
+  size_t unread = connection.writer.Pending();
+  for (const std::string& reply : connection.replies) unread += reply.size();
+  user.held += held - connection.held;
+  user.unread += unread - connection.unread;
+  connection.held = held;
+  connection.unread = unread;
 }
 
 // Whoever does not read what was said is told no more.
 bool Server::MayAnswer(const Connection& connection) const {
-  if (!IsBounded(connection)) return true;
-  return connection.writer.Pending() == 0 && UnreadBytes(connection.asker.owner.uid) <= bounds_.unread_bytes;
+  if (!IsBounded(connection.uid)) return true;
+  return connection.writer.Pending() == 0 && users_.at(connection.uid).unread <= bounds_.unread_bytes;
+}
+
+bool Server::HasTime(uid_t uid) const {
+  if (!IsBounded(uid) || bounds_.turn_us == 0) return true;
+  const auto user = users_.find(uid);
+  return user == users_.end() || user->second.turn != turn_ || user->second.spent_us < bounds_.turn_us;
+}
+
+void Server::Spend(uid_t uid, int64_t us) {
+  User& user = users_[uid];
+  if (user.turn != turn_) user.spent_us = 0;
+  user.turn = turn_;
+  user.spent_us += us;
+}
+
+void Server::Postpone(Connection& connection) {
+  if (!connection.queued) backlog_.push_back(connection.fd.Get());
+  connection.queued = true;
+  Rearm(connection);
+}
+
+// Ends of agents are news for their jobs alone, and reading a long report takes time: the rest waits a turn.
+void Server::TakeEndedAgents() {
+  const int64_t until = clock_.MonotonicUs() + kMostAgentsUs;
+  while (!ended_agents_.empty()) {
+    engine_.AgentEnded(ended_agents_.front());
+    ended_agents_.pop_front();
+    if (clock_.MonotonicUs() >= until) return;
+  }
 }
 
 void Server::ReadFrom(Connection& connection) {
@@ -163,18 +243,44 @@ void Server::ReadFrom(Connection& connection) {
   auto open = connection.reader.FeedFrom(connection.fd);
   if (!open) return Close(fd);
   if (connection.reader.Buffered() != before) connection.moved_us = clock_.MonotonicUs();
+  Count(connection);
   HandleFrames(connection);
-  if (!*open && connections_.contains(fd)) Close(fd);
+  if (!connections_.contains(fd)) return;
+  Count(connection);
+  if (IsBounded(connection.uid) && users_.at(connection.uid).held > bounds_.held_bytes) {
+    (void)connection.writer.Add(CrowdedReply(
+        {ErrorCode::kUnavailable,
+         StrCat("user id ", connection.uid, " has more than ",
+                FormatBytes(static_cast<int64_t>(bounds_.held_bytes)), " of requests on the way"),
+         "send fewer at the same time"}));
+    (void)connection.writer.Flush(connection.fd);
+    return Close(fd);
+  }
+  if (!*open) Close(fd);
+}
+
+// Looks who it is; false: it was closed.
+bool Server::Introduce(Connection& connection) {
+  if (connection.asker) return true;
+  const int64_t began = clock_.MonotonicUs();
+  auto asker = callers_.Identify(connection.fd);
+  Spend(connection.uid, clock_.MonotonicUs() - began);
+  if (asker) {
+    connection.asker = *std::move(asker);
+    return true;
+  }
+  (void)connection.writer.Add(ErrorReply(asker.error()));
+  (void)connection.writer.Flush(connection.fd);
+  Close(connection.fd.Get());
+  return false;
 }
 
 void Server::HandleFrames(Connection& connection) {
   const int fd = connection.fd.Get();
   for (size_t handled_now = 0; !connection.waiting; ++handled_now) {
-    const bool enough = IsBounded(connection) && handled_now >= bounds_.requests_per_turn;
-    if (enough || !MayAnswer(connection)) {
-      backlog_.insert(fd);
-      return Rearm(connection);
-    }
+    if (connection.reader.Buffered() == 0) break;
+    const bool enough = IsBounded(connection.uid) && handled_now >= bounds_.requests_per_turn;
+    if (enough || !HasTime(connection.uid) || !MayAnswer(connection)) return Postpone(connection);
     auto frame = connection.reader.Next();
     if (!frame) {
       (void)connection.writer.Add(ErrorReply({ErrorCode::kUsage, "the request is too long", "ask in parts"}));
@@ -182,8 +288,11 @@ void Server::HandleFrames(Connection& connection) {
       return Close(fd);
     }
     if (!*frame) break;
-    last_busy_us_ = clock_.MonotonicUs();
-    Handled handled = api_.Handle(**frame, connection.asker);
+    if (!Introduce(connection)) return;
+    const int64_t began = clock_.MonotonicUs();
+    last_busy_us_ = connection.moved_us = began;
+    Handled handled = api_.Handle(**frame, *connection.asker);
+    Spend(connection.uid, clock_.MonotonicUs() - began);
     stop_ = stop_ || handled.stop;
     if (handled.wait) {
       connection.waiting = true;
@@ -192,22 +301,33 @@ void Server::HandleFrames(Connection& connection) {
     }
     connection.replies.push_back(std::move(handled.reply));
     touched_.push_back(fd);
+    Count(connection);
   }
   Rearm(connection);
 }
 
-// Requests that were left for later, where their user may be answered now.
+// Requests that were left for later, where their user may be answered now. Those of a user whose time is over
+// keep their places.
 void Server::TakeBacklog() {
+  std::vector<int> kept;
   for (const int fd : std::exchange(backlog_, {})) {
     const auto found = connections_.find(fd);
-    if (found != connections_.end()) HandleFrames(*found->second);
+    if (found == connections_.end() || !found->second->queued) continue;
+    if (!HasTime(found->second->uid)) {
+      kept.push_back(fd);
+      continue;
+    }
+    found->second->queued = false;
+    HandleFrames(*found->second);
+    if (connections_.contains(fd)) Count(*found->second);
   }
+  backlog_.insert(backlog_.begin(), kept.begin(), kept.end());
 }
 
 // What a bounded user sends is taken only when there is room for it and somebody will look at it.
 void Server::Rearm(Connection& connection) {
   const int fd = connection.fd.Get();
-  const bool full = IsBounded(connection) && (connection.waiting || backlog_.contains(fd)) &&
+  const bool full = IsBounded(connection.uid) && (connection.waiting || connection.queued) &&
                     connection.reader.Buffered() > 0;
   const uint32_t wanted =
       (full ? 0u : uint32_t{EPOLLIN}) | (connection.writer.Pending() > 0 ? uint32_t{EPOLLOUT} : 0u);
@@ -226,7 +346,7 @@ void Server::CloseStalled() {
   for (const auto& [fd, connection] : connections_) {
     const bool busy =
         connection->writer.Pending() > 0 || (!connection->waiting && connection->reader.Buffered() > 0);
-    if (IsBounded(*connection) && busy && now - connection->moved_us > bounds_.stall_us)
+    if (IsBounded(connection->uid) && busy && now - connection->moved_us > bounds_.stall_us)
       stalled.push_back(fd);
   }
   for (const int fd : stalled) Close(fd);
@@ -237,18 +357,24 @@ void Server::CloseStalled() {
 void Server::AnswerWaiters() {
   std::list<Waiter> open = std::exchange(waiters_, {});
   for (auto it = open.begin(); it != open.end();) {
-    auto reply = api_.Check(it->wait);
-    auto connection = connections_.find(it->fd);
     const auto current = it++;
-    if (connection == connections_.end()) continue;
+    const auto found = connections_.find(current->fd);
+    if (found == connections_.end()) continue;
+    Connection& connection = *found->second;
+    const bool now = MayAnswer(connection) && HasTime(connection.uid);
+    const int64_t began = clock_.MonotonicUs();
+    auto reply = now ? api_.Check(current->wait) : std::nullopt;
     if (!reply) {
       waiters_.splice(waiters_.end(), open, current);
       continue;
     }
-    connection->second->waiting = false;
-    connection->second->replies.push_back(*std::move(reply));
-    touched_.push_back(connection->first);
-    HandleFrames(*connection->second);  // what it has sent meanwhile
+    Spend(connection.uid, clock_.MonotonicUs() - began);
+    connection.waiting = false;
+    connection.moved_us = began;
+    connection.replies.push_back(*std::move(reply));
+    touched_.push_back(current->fd);
+    Count(connection);
+    HandleFrames(connection);  // what it has sent meanwhile
   }
 }
 
@@ -261,6 +387,7 @@ void Server::SendReplies() {
       const Error too_long{ErrorCode::kUsage, "the answer is too long", "ask for fewer jobs"};
       (void)found->second->writer.Add(ErrorReply(too_long));
     }
+    Count(*found->second);
     Flush(*found->second);
   }
 }
@@ -271,18 +398,21 @@ void Server::Flush(Connection& connection) {
   const int fd = connection.fd.Get();
   if (!connection.writer.Flush(connection.fd)) return Close(fd);
   if (connection.writer.Pending() != before) connection.moved_us = clock_.MonotonicUs();
+  Count(connection);
   Rearm(connection);
 }
 
 void Server::Close(int fd) {
   const auto found = connections_.find(fd);
   if (found != connections_.end()) {
-    const auto sockets = sockets_of_.find(found->second->asker.owner.uid);
-    sockets->second.erase(fd);
-    if (sockets->second.empty()) sockets_of_.erase(sockets);
+    const auto user = users_.find(found->second->uid);
+    user->second.sockets.erase(fd);
+    user->second.held -= found->second->held;
+    user->second.unread -= found->second->unread;
+    // What it has used of this turn counts on.
+    if (user->second.sockets.empty() && user->second.turn != turn_) users_.erase(user);
     connections_.erase(found);
   }
-  backlog_.erase(fd);
   waiters_.remove_if([fd](const Waiter& waiter) { return waiter.fd == fd; });
 }
 
@@ -295,7 +425,13 @@ bool Server::AnyBacklogReady() const {
 
 int Server::TimeoutMs() const {
   int64_t until = INT64_MAX;
-  for (const Waiter& waiter : waiters_) until = std::min(until, waiter.wait.deadline_us);
+  if (!ended_agents_.empty()) return 0;
+  if (!refused_.empty()) until = refused_.front().second;
+  for (const Waiter& waiter : waiters_) {
+    const auto found = connections_.find(waiter.fd);
+    if (found != connections_.end() && MayAnswer(*found->second))
+      until = std::min(until, waiter.wait.deadline_us);
+  }
   if (engine_.RetryAtUs() != 0) until = std::min(until, engine_.RetryAtUs());
   if (idle_exit_us_ > 0) until = std::min(until, last_busy_us_ + idle_exit_us_);
   if (AnyBacklogReady()) return 0;

@@ -3,9 +3,11 @@
 // replies.
 #pragma once
 
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,16 +32,26 @@ class Server {
 
  private:
   struct Connection {
-    Connection(Fd socket, Asker who, uint32_t max_request)
-        : fd(std::move(socket)), asker(std::move(who)), reader(max_request) {}
+    Connection(Fd socket, uid_t who, uint32_t max_request)
+        : fd(std::move(socket)), uid(who), reader(max_request) {}
     Fd fd;
-    Asker asker;
+    uid_t uid;
+    std::optional<Asker> asker;  // once it has asked something
     FrameReader reader;
     FrameWriter writer;
     std::vector<std::string> replies;  // sent after the turn
     bool waiting = false;              // a deferred request is open; later ones are read after it
+    bool queued = false;               // it is in the backlog
     uint32_t armed = 0;                // what epoll is asked for
-    int64_t moved_us = 0;              // when something was last read or written
+    int64_t moved_us = 0;              // when something was last read, answered or written
+    size_t held = 0, unread = 0;       // bytes that its user's sums have of it
+  };
+  // What one user has of the engine now.
+  struct User {
+    std::set<int> sockets;
+    size_t held = 0, unread = 0;  // bytes of requests and of replies, over all connections
+    uint64_t turn = 0;            // in which it was last answered
+    int64_t spent_us = 0;         // then
   };
   struct Waiter {
     int fd;
@@ -48,18 +60,29 @@ class Server {
 
   Result<void> Arm(int fd, uint32_t events, int operation);
   Result<void> Prepare();
-  void AcceptAll();
-  void Admit(Fd socket, Asker asker);
+  void AcceptSome();
+  void Admit(Fd socket);
+  void Refuse(Fd socket, const std::string& reply);
+  // Whether there is a place for one more connection of this user. Before anything is done for it.
+  Result<void> CheckRoom(uid_t uid);
+  // Makes room: closes the connection that has been without anything open for longest; false: there is none.
+  bool CloseIdlest();
   // Of one that is not root.
-  bool IsBounded(const Connection& connection) const;
-  size_t UnreadBytes(int64_t uid) const;
+  bool IsBounded(uid_t uid) const { return bounds_.connections > 0 && uid != 0; }
   bool MayAnswer(const Connection& connection) const;
+  bool HasTime(uid_t uid) const;
+  void Spend(uid_t uid, int64_t us);
+  // Brings the sums of the connection's user up to date.
+  void Count(Connection& connection);
+  void Postpone(Connection& connection);
   void Rearm(Connection& connection);
+  void TakeEndedAgents();
   void TakeBacklog();
   bool AnyBacklogReady() const;
   void CloseStalled();
   void SetAccepting(bool accepting);
   void ReadFrom(Connection& connection);
+  bool Introduce(Connection& connection);
   void HandleFrames(Connection& connection);
   void AnswerWaiters();
   void SendReplies();
@@ -83,8 +106,13 @@ class Server {
   int64_t last_busy_us_ = 0;
   bool stop_ = false;
   std::map<int, std::unique_ptr<Connection>> connections_;
-  std::map<int64_t, std::set<int>> sockets_of_;  // by user
-  std::set<int> backlog_;                        // connections whose requests wait for the next turn
+  std::map<uid_t, User> users_;
+  std::deque<int> backlog_;              // connections whose requests wait for the next turn, in their order
+  std::deque<AgentToken> ended_agents_;  // not yet dealt with
+  // Connections that were told no, and when they are closed: a client that is still sending its request must
+  // not lose the answer to a broken pipe.
+  std::deque<std::pair<Fd, int64_t>> refused_;
+  uint64_t turn_ = 0;
   int64_t look_for_stalled_us_ = 0;
   std::list<Waiter> waiters_;
   std::vector<int> touched_;  // connections with replies of this turn

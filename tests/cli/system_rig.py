@@ -21,9 +21,10 @@ HAS_USERADD = os.geteuid() == 0 and all(shutil.which(tool) for tool in ("useradd
 class Connection:
     """A client that speaks the socket's protocol and says whatever it likes."""
 
-    def __init__(self, path):
+    def __init__(self, path, patient=False):
+        """Patient: it waits for a place in a full backlog of the socket, as the client does."""
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(30)
+        self.socket.settimeout(None if patient else 30)
         try:
             self.socket.connect(str(path))
         except OSError:
@@ -62,6 +63,7 @@ class SystemRig(Rig):
     parent = "/tmp"  # all must get there
     policy = None
     flags = ()
+    wrapper = ()  # words before the engine's own, such as prlimit's
 
     @classmethod
     def setUpClass(cls):
@@ -130,7 +132,7 @@ class SystemRig(Rig):
         env = {**self.environment(self.root / "user", self.root / "unused"), "ROOTS_SECRET": "secret",
                "OVERCAP_CONFIG": str(self.write("system.yaml", self.config(), base=self.root))}
         self.log_file = open(self.root / "engine.log", "ab")
-        self.engine = subprocess.Popen([str(self.binary), *words], env=env, stdin=subprocess.DEVNULL, stdout=self.log_file,
+        self.engine = subprocess.Popen([*self.wrapper, str(self.binary), *words], env=env, stdin=subprocess.DEVNULL, stdout=self.log_file,
                                        stderr=self.log_file)
         self.until(self.listens, "the engine to listen")
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a user may try against the engine of a machine: nothing of it reaches root, or another user."""
+import contextlib
 import json
 import os
 import random
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -466,7 +468,7 @@ class Exhaustion(SystemRig):
     def test_connections_half_requests_and_replies_that_nobody_reads_hold_up_nobody(self):
         def flood():
             connections, told = [], 0
-            for i in range(80):
+            for i in range(300):
                 try:
                     connection = Connection(self.socket)
                 except OSError:
@@ -558,6 +560,254 @@ class Exhaustion(SystemRig):
         self.assertIsNone(self.engine.poll())
 
 
+class Hostile(SystemRig):
+    """Requests and reports made to stop the engine. Meanwhile another user is answered, and memory is bounded."""
+
+    def spec(self, number, **more):
+        return {"id": f"{self.names['bob']}_17_{number:08x}", "command": ["true"], "workdir": "/tmp", "hold": True, **more}
+
+    def ask_each(self, requests, timeout=60):
+        """As bob, over one connection: for each reply its error's words, or "ok"; and how long the longest was."""
+
+        def act():
+            connection = Connection(self.socket)
+            connection.socket.settimeout(timeout)
+            said, longest = [], 0
+            for request in requests:
+                connection.send(request if isinstance(request, bytes) else json.dumps(request).encode())
+                size = struct.unpack("<I", connection.take(4))[0]
+                text = connection.take(size)
+                longest = max(longest, size)
+                reply = json.loads(text) if size < 1 << 20 else {}
+                said.append(reply["error"]["message"] if "error" in reply else "ok")
+            return [said, longest]
+
+        answer = self.as_user("bob", act)
+        self.assertIsInstance(answer, list, answer)
+        return answer
+
+    @contextlib.contextmanager
+    def others_are_answered(self):
+        """carl asks for the status all the while."""
+
+        def ask():
+            longest = 0.0
+            while not os.path.exists(self.facts / "enough"):
+                began = time.monotonic()
+                waiting = Connection(self.socket, patient=True)
+                waiting.ask({"op": "status"})
+                longest = max(longest, time.monotonic() - began)
+                time.sleep(0.01)
+            (self.facts / "longest").write_text(f"{longest}\n")
+            return 1
+
+        child = os.fork()
+        if child == 0:
+            try:
+                self.as_user("carl", ask)
+            finally:
+                os._exit(0)
+        try:
+            yield
+        finally:
+            (self.facts / "enough").write_text("")
+            os.waitpid(child, 0)
+        self.assertTrue((self.facts / "longest").exists(), "the engine stopped answering")
+        self.assertLess(float(self.fact("longest")), 1.0)
+        self.assertIsNone(self.engine.poll())
+        with open(f"/proc/{self.engine.pid}/status") as f:
+            peak = next(int(line.split()[1]) for line in f if line.startswith("VmHWM"))
+        self.assertLess(peak, 1 << 20, "kB of memory at most")
+
+    def test_text_that_is_nested_very_deep_is_refused(self):
+        deep = b"[" * 200_000 + b"]" * 200_000
+        requests = [b'{"op":"submit","spec":{"x":' + deep + b"}}", b'{"op":"submit","spec":{"store":' + deep + b"}}",
+                    b'{"op":"configure","machine":' + deep + b"}", b'{"op":"query","ids":' + deep + b"}",
+                    b'{"op":' * 300_000 + b"1" + b"}" * 300_000, deep, b"[" * 4_000_000]
+        with self.others_are_answered():
+            said, _ = self.ask_each(requests)
+        self.assertEqual(len(said), len(requests))
+        for message in said:
+            self.assertIn("32 levels", message)
+
+    def test_requests_that_name_things_very_often_are_refused_or_answered_once(self):
+        with self.others_are_answered():
+            said, _ = self.ask_each([{"op": "submit", "spec": self.spec(n, command=["echo", "x" * 900_000])} for n in range(60)])
+            self.assertEqual(set(said), {"ok"})
+            first = self.spec(0)["id"]
+            all_ids = [self.spec(n)["id"] for n in range(60)]
+            said, longest = self.ask_each([{"op": "query", "ids": [first] * 1000}])
+            self.assertEqual((said, longest < 3 << 20), (["ok"], True))
+            said, longest = self.ask_each([{"op": "query", "ids": all_ids}, {"op": "list", "columns": ["argv"]}, {"op": "list"},
+                                           {"op": "wait", "ids": all_ids, "timeout_s": 0}, {"op": "hold", "ids": all_ids}])
+            for message in said[:3]:
+                self.assertIn("16.0 MiB", message)
+            self.assertEqual((said[3:], longest < 16 << 20), (["ok", "ok"], True))
+            self.be("bob")
+            self.assertEqual([job["id"] for job in self.jobs("ls")], all_ids)
+            said, _ = self.ask_each([{"op": "resolve", "refs": ["last"] * 10_000}])
+            self.assertEqual(said, ["ok"])
+            said, _ = self.ask_each([{"op": "resolve", "refs": ["last"] * 400_000}, {"op": "query", "ids": [first] * 10_001},
+                                     {"op": "list", "columns": ["argv"] * 200_000}, {"op": "list", "states": ["queued"] * 300_000},
+                                     {"op": "list", "columns": ["argv", "argv"]}])
+            for message in said[:4]:
+                self.assertIn("at most 10000", message)
+            self.assertIn("named twice", said[4])
+            said, _ = self.ask_each([{"op": "submit", "spec": self.spec(n, command=["echo", "x" * 1_000_000])} for n in range(100, 120)])
+            self.assertIn("64.0 MiB", said[-1])
+            said, longest = self.ask_each([{"op": "cancel", "ids": all_ids}])
+            self.assertEqual((said, longest < 16 << 20), (["ok"], True))
+            self.ok("rm", *all_ids)
+            self.assertEqual([job["id"] for job in self.jobs("ls", "--all") if job["id"] in all_ids], [])
+
+    def test_a_job_that_is_too_large_is_refused_with_the_limit(self):
+        several = {"name": ("x" * 3000, "at most 200"), "command": (["x" * (1 << 20)], "at most 1048576"),
+                   "resources": ({"ranks_per_node": 1_000_000}, "at most 128 are possible: 16 for each of its 8"),
+                   "array": ("0-1000000", "more than 1000000 tasks")}
+        said, _ = self.ask_each([{"op": "submit", "spec": self.spec(n, **{key: value})} for n, (key, (value, _)) in enumerate(several.items())])
+        for message, (_, words) in zip(said, several.values()):
+            self.assertIn(words, message)
+        self.refused("submit", "--ranks-per-node", "100000", "true", status=2, says="at most 128")
+        self.refused("submit", "--name", "x" * 3000, "true", status=2, says="at most 200")
+
+    def test_a_sparse_array_is_short_in_the_lists_of_others(self):
+        sparse = ",".join(str(i) for i in range(0, 19_998, 2))
+        self.assertEqual(self.ask_each([{"op": "submit", "spec": self.spec(1, array=sparse)}])[0], ["ok"])
+        self.be("alice")
+        self.assertLess(len(self.ok("ls").out), 1000)
+        (record,) = self.jobs("ls")
+        self.assertEqual((record["array"], record["tasks"]["total"]), ("0-19996:2", 9999))
+        self.be("bob")
+        self.assertEqual(self.jobs("ls")[0]["array"], sparse)
+
+    def forge(self, job_id, line, megabytes):
+        """Writes the report of bob's running job full of this line."""
+        report = self.area("bob") / "jobs" / job_id / "attempt-1/agent-0.jsonl"
+        self.until(report.exists, "the agent's report")
+
+        def act():
+            block = (line + "\n") * ((1 << 20) // (len(line) + 1))
+            with open(report, "r+b") as f:
+                f.seek(0, os.SEEK_END)
+                end = len(report.read_bytes().rstrip(b"\0"))
+                f.seek(end)
+                for _ in range(megabytes):
+                    f.write(block.encode())
+            return 1
+
+        answer = self.as_user("bob", act)
+        self.assertEqual(answer, 1)
+        return report
+
+    def test_forged_reports_cost_the_engine_little(self):
+        self.be("bob")
+        small = ("-n", "0", "--cpus", "1")
+        array = self.running(*small, "--array", "0-9%1", *shell(self.gate()))
+        plain = self.running(*small, *shell(self.gate()))
+        wide = self.running(*small, "--array", "0-999999%1", *shell(self.gate()))
+        with self.others_are_answered():
+            self.forge(array, '{"e":"task_start","t":1,"task":%d,"try":1}' % 77, 120)
+            self.forge(wide, '{"e": "task_start", "t":1,"task":7,"try":1}', 120)
+            self.forge(plain, '{"e":"note","t":1,"text":"\\u0041' + "x" * 100 + '"}', 120)
+            for _ in range(5):
+                for job_id in (array, plain, wide):
+                    self.job(job_id)
+            self.assertEqual(self.job(array)["tasks"]["total"], 10)
+            self.ok("abort", array, plain, wide)
+            self.open_gate()
+            for job_id in (array, plain, wide):
+                self.ended(job_id)
+
+    def test_a_thread_that_connects_and_closes_all_the_time_starves_nobody(self):
+        def flood():
+            end = time.monotonic() + 4
+            while time.monotonic() < end:
+                with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as s:
+                    s.connect(str(self.socket))
+            return 1
+
+        with self.others_are_answered():
+            self.assertEqual(self.as_user("bob", flood), 1)
+
+    def test_forty_waits_at_the_same_time_are_nothing_special(self):
+        job_id = self.running(*shell(self.gate()))
+        waits = [self.start("wait", job_id) for _ in range(40)]
+        time.sleep(2)
+        self.open_gate()
+        for wait in waits:
+            _, error = wait.communicate(timeout=60)
+            self.assertEqual(wait.returncode, 0, error)
+
+
+class FewPlaces(SystemRig):
+    """An engine with 64 places, 16 of them for root."""
+
+    wrapper = ("prlimit", "--nofile=128:128")
+
+    def hold(self, who, count, request=None):
+        """Connections of that user that stay; how many are open is in a file."""
+        child = os.fork()
+        if child == 0:
+            def act():
+                kept = []
+                for _ in range(count):
+                    connection = Connection(self.socket)
+                    if request is not None:
+                        connection.send(request)
+                    kept.append(connection)
+                time.sleep(0.3)
+                (self.facts / f"held-{who}").write_text("1\n")
+                end = time.monotonic() + 60
+                while not os.path.exists(self.facts / "gate") and time.monotonic() < end:
+                    time.sleep(0.02)
+                return 1
+
+            try:
+                self.as_user(who, act)
+            finally:
+                os._exit(0)
+        self.addCleanup(os.waitpid, child, 0)
+        self.fact(f"held-{who}")
+
+    def status_of(self, uid):
+        """What a user of that id is told, in a child process."""
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setgroups([])
+                os.setresgid(uid, uid, uid)
+                os.setresuid(uid, uid, uid)
+                os.write(write, json.dumps(Connection(self.socket).ask({"op": "status"})).encode()[:200])
+            except OSError as error:
+                os.write(write, str(error).encode())
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as f:
+            text = f.read()
+        os.waitpid(child, 0)
+        return text
+
+    def test_idle_connections_make_room_and_places_stay_for_root(self):
+        held = self.submit("--hold", "true")
+        self.hold("bob", 60)
+        self.assertIn('"ok"', self.status_of(self.uid["carl"]))
+        self.hold("carl", 40)
+        self.assertIn('"ok"', self.status_of(self.uid["alice"]))
+        wait = {"op": "wait", "ids": [held], "timeout_s": 60}
+        self.hold("alice", 40, wait)
+        self.assertIn('"ok"', self.status_of(0))
+        self.open_gate()
+
+    def test_ids_that_the_user_list_does_not_know_get_one_line_and_no_area(self):
+        for uid in (3_000_001, 3_000_002):
+            self.assertIn("is not in the user list", self.status_of(uid))
+        self.assertEqual([name for name in os.listdir(self.state / "users") if name.startswith("300000")], [])
+        for uid in range(3_000_100, 3_000_300):
+            self.status_of(uid)
+        self.assertIn('"ok"', self.status_of(self.uid["alice"]))
+
+
 class Stalled(SystemRig):
     flags = ("--stall", "1")
 
@@ -584,7 +834,17 @@ class Stalled(SystemRig):
     def test_the_time_is_said_in_the_unit(self):
         unit = self.ok("daemon", "--system", "--print-unit", "--stall", "7").out
         self.assertIn("daemon --system --stall 7\n", unit)
+        self.assertIn("StartLimitIntervalSec=0\n", unit.partition("[Service]")[0])
         self.refused("daemon", "--stall", "7", status=2, says="--system")
+
+    def test_a_program_that_users_can_write_is_not_put_into_the_unit(self):
+        self.be("root")
+        theirs = self.homes["bob"] / "overcap"
+        shutil.copy(self.binary, theirs)
+        unit = subprocess.run([str(theirs), "daemon", "--system", "--print-unit"], env=self.env, capture_output=True, text=True)
+        self.assertEqual((unit.returncode, unit.stdout), (4, ""))
+        self.assertIn(f"'{self.homes['bob']}' can be written by users other than root", unit.stderr)
+        self.assertIn("sudo install -m 755", unit.stderr)
 
 
 if __name__ == "__main__":

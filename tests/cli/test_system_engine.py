@@ -2,6 +2,7 @@
 """One engine for all users of a machine: everybody's jobs run as their own, and nobody touches another's."""
 import json
 import os
+import pwd
 import signal
 import subprocess
 
@@ -44,17 +45,37 @@ class RunsAsItsSubmitter(SystemRig):
         self.be("bob")
         self.assertEqual(self.text_of(self.job("last")["id"]).split(), [str(self.gid["bob"])])
 
-    def test_a_user_whom_the_lists_do_not_know_runs_with_the_ids_of_the_submit(self):
+    def test_a_user_whom_the_lists_do_not_know_is_refused_in_one_line(self):
         home = self.root / "nobody"
         home.mkdir()
         os.chown(home, 61007, 61008)
-        env = {**self.env, "HOME": str(home)}
-        done = subprocess.run([str(self.binary), "submit", "--wait", "--json", "sh", "-c", "id -u; id -g; id -G"], cwd=home, env=env,
-                              user=61007, group=61008, extra_groups=[61009], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=60)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        logs = list((self.state / "users/61007/jobs").glob("*/attempt-1/rank-0.log"))
-        self.assertEqual(logs[0].read_text().split(), ["61007", "61008", "61008", "61009"])
+        done = subprocess.run([str(self.binary), "submit", "true"], cwd=home, env={**self.env, "HOME": str(home)}, user=61007, group=61008,
+                              extra_groups=[61009], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("user id 61007 is not in the user list of this machine", done.stderr)
+        self.assertFalse((self.state / "users/61007").exists())
+
+    def test_a_job_of_a_user_who_has_left_runs_with_the_ids_of_the_submit(self):
+        name = f"ocx{os.getpid()}"
+        subprocess.run(["useradd", "-M", "-U", "-d", "/nonexistent", "-s", "/bin/sh", name], check=True, capture_output=True)
+        try:
+            uid, gid = pwd.getpwnam(name).pw_uid, pwd.getpwnam(name).pw_gid
+            home = self.root / "leaver"
+            home.mkdir()
+            os.chown(home, uid, gid)
+            done = subprocess.run([str(self.binary), "submit", "--hold", "-q", "sh", "-c", "id -u; id -g; id -G"], cwd=home,
+                                  env={**self.env, "HOME": str(home)}, user=uid, group=gid, extra_groups=[61009],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        finally:
+            subprocess.run(["userdel", name], capture_output=True)
+            subprocess.run(["groupdel", name], capture_output=True)
+        self.be("root")
+        job_id = done.stdout.split()[-1]
+        self.ok("release", job_id)
+        self.assertEqual(self.ended(job_id)["state"], "succeeded")
+        log = self.state / "users" / str(uid) / "jobs" / job_id / "attempt-1/rank-0.log"
+        self.assertEqual(log.read_text().split(), [str(uid), str(gid), str(gid), "61009"])
 
     def test_everything_of_a_job_is_its_submitters_and_private(self):
         job = self.run_job(*shell("echo hello"))
