@@ -5,7 +5,6 @@
 #include "cli/commands/daemon_words.h"
 #include "cli/world.h"
 #include "control/policy_file.h"
-#include "control/system_unit.h"
 #include "control/this_machine.h"
 #include "daemon/daemon.h"
 
@@ -26,10 +25,7 @@ Result<int> Run(cli::World& world, const cli::Args& args) {
   OC_TRY(idle, args.GetInt("--idle-exit", options.system ? 0 : options.idle_exit_seconds, 0, 365 * 86400));
   options.idle_exit_seconds = static_cast<int>(idle);
   options.grace_seconds = static_cast<int>(world.config().jobs.grace_seconds);
-  if (args.Has("--print-unit")) {
-    world.out().Line(SystemUnit(options.binary, SystemFlags(words)));
-    return 0;
-  }
+  if (args.Has("--print-unit")) return cli::PrintSystemUnit(world, words);
   if (!options.system) {
     OC_TRY(policy, EnginePolicyPath(words.policy_file, world.config()));
     options.policy = std::move(policy);

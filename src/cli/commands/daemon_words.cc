@@ -2,6 +2,8 @@
 #include "cli/commands/daemon_words.h"
 
 #include "base/text.h"
+#include "cli/world.h"
+#include "control/system_unit.h"
 
 namespace overcap::cli {
 
@@ -15,6 +17,13 @@ Result<SystemWords> SystemWordsOf(const Args& args) {
   return CompleteSystemWords({std::string(args.Get("--root")), std::string(args.Get("--socket")),
                               std::string(args.Get("--policy")), static_cast<int>(stall),
                               static_cast<int>(slack)});
+}
+
+Result<int> PrintSystemUnit(World& world, const SystemWords& words) {
+  OC_TRY(warning, CheckRootsProgram(world.binary()));
+  if (!warning.empty()) world.out().Warn(warning);
+  world.out().Line(SystemUnit(world.binary(), SystemFlags(words)));
+  return 0;
 }
 
 }  // namespace overcap::cli

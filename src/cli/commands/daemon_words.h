@@ -10,6 +10,8 @@
 
 namespace overcap::cli {
 
+class World;
+
 constexpr Flag kDaemonRootFlag = {"--root", "", "FOLDER", "the folder that holds the jobs"};
 constexpr Flag kDaemonFlags[] = {
     kDaemonRootFlag,
@@ -23,5 +25,8 @@ constexpr Flag kDaemonFlags[] = {
 
 // What an engine for all users is told; kUsage for flags of it without --system.
 Result<SystemWords> SystemWordsOf(const Args& args);
+
+// The unit that starts this program with these words; refused when users other than root can write it.
+Result<int> PrintSystemUnit(World& world, const SystemWords& words);
 
 }  // namespace overcap::cli
