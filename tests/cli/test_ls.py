@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """ls: what runs, what waits, what ended."""
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+
+import overcap_rig
 from overcap_rig import Rig, main, shell
 
 
@@ -42,6 +50,22 @@ class Listing(Rig):
         self.assertLess(len(self.ok("ls").out), 1000)
         self.assertLess(len(self.ok("query", job_id).out), 2000)
         self.assertEqual(self.job(job_id)["command"][1], "x" * 100_000)
+
+    def test_a_long_name_is_cut_on_a_terminal_and_whole_elsewhere(self):
+        name = "n" * 200
+        self.submit("--hold", "--name", name, "true")
+        self.assertIn(name, self.ok("ls").out)
+        self.assertEqual(self.jobs("ls")[0]["name"], name)
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 300, 0, 0))
+        try:
+            subprocess.run([overcap_rig.BINARY, "ls"], cwd=self.project, env=self.env, stdin=subprocess.DEVNULL, stdout=theirs, check=True, timeout=60)
+            shown = os.read(ours, 1 << 16).decode()
+        finally:
+            os.close(ours)
+            os.close(theirs)
+        self.assertIn("n" * 20, shown)
+        self.assertNotIn("n" * 31, shown)
 
     def test_ls_filters_by_user_and_age(self):
         job = self.run_job("true")

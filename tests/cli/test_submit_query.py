@@ -72,6 +72,15 @@ class FirstJob(Rig):
         for field in ("exit_status", "first_failed_rank", "started", "ended"):
             self.assertIsNone(job[field], field)
 
+    def test_of_many_ranks_query_prints_a_pattern_for_the_logs(self):
+        few = self.run_job("--ranks-per-node", "16", "true")
+        self.assertEqual(self.ok("query", few["id"]).out.count("/rank-"), 16)
+        many = self.run_job("--ranks-per-node", "17", "true")
+        shown = self.ok("query", many["id"]).out
+        self.assertIn(f"{many['dir']}/attempt-1/rank-*.log\n", shown)
+        self.assertEqual(shown.count("/rank-"), 1)
+        self.assertEqual(len(many["logs"]), 17)
+
     def test_query_shows_status_command_and_the_last_100_lines(self):
         job = self.run_job("seq", "1", "250")
         text = self.ok("q", job["id"]).out

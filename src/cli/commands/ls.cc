@@ -10,6 +10,7 @@ namespace overcap::cli {
 namespace {
 
 constexpr size_t kMostExplained = 20;
+constexpr int kMostNameWidth = 30;  // on a terminal
 
 constexpr Flag kLsFlags[] = {
     {"--all", "-a", "", "also what ended long ago"},
@@ -61,16 +62,18 @@ std::string CommandCell(const JobRecord& record) {
 // The table of jobs, built one by one.
 class JobsTable {
  public:
-  explicit JobsTable(int64_t now_us) : now_us_(now_us) {}
+  JobsTable(int64_t now_us, bool narrow) : now_us_(now_us), narrow_(narrow) {}
 
   void Add(const JobRecord& record) {
     const bool unexplained = record.state == JobState::kQueued && record.reason.empty();
     if (unexplained && unexplained_.size() < kMostExplained)
       unexplained_.push_back({table_.rows(), record.spec.id});
     if (stale_.empty()) stale_ = record.stale;
+    const std::string& whole = record.spec.name;
+    const std::string name = narrow_ ? ShortenToWidth(ToUtf8(whole), kMostNameWidth) : whole;
     table_.AddRow({record.spec.id, StateCell(record), StrCat(record.spec.resources.gpus),
                    FormatDuration((now_us_ - record.spec.submitted_us) / 1'000'000), Elapsed(record, now_us_),
-                   record.spec.lab, record.partition, record.spec.name, record.reason, CommandCell(record)},
+                   record.spec.lab, record.partition, name, record.reason, CommandCell(record)},
                   {Style::kPlain, StateStyle(record.state)});
   }
 
@@ -101,6 +104,7 @@ class JobsTable {
   static constexpr size_t kReasonColumn = 8;
 
   const int64_t now_us_;
+  const bool narrow_;  // long names are cut
   Table table_{{{"JOB"},
                 {"STATE"},
                 {"GPUS", true},
@@ -130,7 +134,7 @@ Result<std::string> Frame(World& world, Cluster& cluster, const JobFilter& filte
     OC_TRY_VOID(cluster.ForEach(filter, [&](const JobRecord& record) { ids += record.spec.id + "\n"; }));
     return ids;
   }
-  JobsTable table(world.clock().WallUs());
+  JobsTable table(world.clock().WallUs(), width > 0);
   OC_TRY_VOID(cluster.ForEach(filter, [&](const JobRecord& record) { table.Add(record); }));
   table.FindReasons(cluster);
   return table.Text(width, color);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t kTailLines = 100;
 constexpr int64_t kTailBytes = 1 << 20;
-constexpr size_t kMostPaths = 20;
+constexpr int kMostPaths = 16;  // of ranks
 constexpr size_t kMostTasks = 20;
 constexpr size_t kMostEvents = 20;
 
@@ -112,8 +112,11 @@ void PrintLogPaths(Output& out, const JobRecord& record) {
   out.Line(out.Paint(Style::kDim, "--- logs ---"));
   if (record.dir.empty()) return;  // of another user
   if (array) return out.Line(record.dir + "/attempt-1/task-*.rank-*.log");
-  const bool all = record.logs.size() <= kMostPaths || !out.terminal().out_is_terminal;
-  const size_t shown = all ? record.logs.size() : kMostPaths;
+  const bool in_folder = record.logs.front().path.starts_with(record.dir + "/attempt-");
+  if (in_folder && LogsOf(record.spec.resources) > kMostPaths)
+    return out.Line(StrCat(record.dir, record.attempt > 1 ? "/attempt-*" : "/attempt-1", "/rank-*.log"));
+  const bool all = record.logs.size() <= size_t{kMostPaths} || !out.terminal().out_is_terminal;
+  const size_t shown = all ? record.logs.size() : size_t{kMostPaths};
   for (size_t i = 0; i < shown; ++i) out.Line(record.logs[i].path);
   if (!all) out.Line(StrCat("and ", record.logs.size() - shown, " more in ", record.dir));
 }
