@@ -99,7 +99,7 @@ std::vector<StoreCollected> CollectJobStores(const std::map<std::string, JobStor
 
 Result<void> RemoveJobs(Cluster& cluster, const std::vector<std::string>& ids) {
   if (ids.empty()) return {};
-  // An engine answers about so many at once, and about fewer when their specs are long.
+  // An engine limits both the number of jobs in a request and the size of its reply.
   auto asked = ids.size() <= kMostAtOnce ? cluster.Query(ids) : Fail(ErrorCode::kUsage, "too many");
   if (!asked && asked.error().code == ErrorCode::kUsage && ids.size() > 1) {
     const auto half = ids.begin() + std::ssize(ids) / 2;

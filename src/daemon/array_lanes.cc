@@ -38,12 +38,13 @@ void Engine::UpdateArrayDemand(Job& job) {
 }
 
 std::vector<bool> Engine::ReportedTasks(const Job& job) const {
-  ReportTally tally(job.spec.array, ReportDetail::kCounts);
-  const int64_t own = kWholeReportBytes + kReportBytesPerTask * job.spec.array.Count();
-  int64_t left = job.spec.owner.told() ? own : INT64_MAX;
+  ReportBounds bounds = BoundsOfReport(job.spec);
+  if (job.spec.owner.told()) bounds.whole_bytes = kMaxReportsBytes;
+  int64_t left = bounds.whole_bytes;
+  ReportTally tally(job.spec.array, ReportDetail::kCounts, bounds);
   for (int slot = 0; slot < job.progress.next_slot && left > 0; ++slot) {
     const auto read = FeedReport(AgentFile(job, 1, slot, ".jsonl"), 0, left, &tally);
-    if (read && left < INT64_MAX) left -= *read;
+    if (read) left -= *read;
   }
   std::vector<bool> reported(static_cast<size_t>(job.spec.array.Count()));
   for (int position = 0; position < std::ssize(reported); ++position)

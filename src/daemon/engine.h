@@ -148,7 +148,8 @@ class Engine {
     TaskResults tasks;
     int64_t ended_us = 0;  // by the agent's clock; 0: not known
   };
-  // Gives the report whole lines of the file, from `offset` on and at most so many bytes; how far it came.
+  // Gives whole lines of the file to the report, from `offset` on and at most `most` bytes. The offset
+  // reached.
   Result<int64_t> FeedReport(const std::string& path, int64_t offset, int64_t most,
                              ReportTally* report) const;
   // An error: nobody could look, so nothing is known.

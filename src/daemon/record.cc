@@ -91,7 +91,9 @@ std::pair<int64_t, ReportTally>& Engine::TaskReader(const Job& job, const Slot& 
     bytes += other == nullptr ? 0 : other->spec.array.Count();
   }
   if (bytes > kMostTallies) task_readers_.clear();
-  return task_readers_.try_emplace(key, int64_t{0}, ReportTally(job.spec.array, ReportDetail::kCounts))
+  return task_readers_
+      .try_emplace(key, int64_t{0},
+                   ReportTally(job.spec.array, ReportDetail::kCounts, BoundsOfReport(job.spec)))
       .first->second;
 }
 

@@ -123,7 +123,7 @@ void Server::SetAccepting(bool accepting) {
 // A few at a time: others are answered between them, however many come.
 void Server::AcceptSome() {
   for (int i = 0; i < kMostAccepts; ++i) {
-    // An engine without bounds lets clients wait; one with bounds must see who comes.
+    // An engine without bounds lets clients wait; one with bounds must know whose they are.
     const bool full = connections_.size() >= max_connections_;
     if (full && bounds_.connections == 0 && !CloseIdlest()) return SetAccepting(false);
     auto accepted = AcceptUnix(listener_);

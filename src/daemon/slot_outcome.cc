@@ -133,7 +133,7 @@ Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot
   const bool out_of_memory = owned && agents_.RanOutOfMemory(name);
   // Whatever a user's report says, nothing of the job may live on.
   if (owned || overdue) agents_.KillStrays(name);
-  ReportTally tally(job.spec.array, ReportDetail::kTasks);
+  ReportTally tally(job.spec.array, ReportDetail::kTasks, BoundsOfReport(job.spec));
   const auto read = FeedReport(AgentFile(job, slot.attempt, slot.slot, ".jsonl"), 0,
                                owned ? kMaxReportBytes : INT64_MAX, &tally);
   // What is wrong with the folder of another user is that user's loss, and holds up nobody.

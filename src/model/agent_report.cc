@@ -244,11 +244,15 @@ void AgentReportReader::TakeLine(std::string_view text) {
   }
 }
 
-ReportTally::ReportTally(const ArraySpec& array, ReportDetail detail)
-    : array_(&array),
-      detail_(detail),
-      whole_bytes_(kWholeReportBytes + kReportBytesPerTask * array.Count()),
-      slow_bytes_(kSlowReportBytes) {
+ReportBounds BoundsOfReport(const JobSpec& spec) {
+  if (!spec.owner.told()) return {};
+  const int64_t tries = 1 + std::clamp(spec.max_restarts, 0, 1000);
+  const int64_t whole = kWholeReportBytes + kReportBytesPerTask * spec.array.Count() * tries;
+  return {std::min(whole, kMaxReportBytes), kSlowReportBytes, kMaxReportLine};
+}
+
+ReportTally::ReportTally(const ArraySpec& array, ReportDetail detail, const ReportBounds& bounds)
+    : array_(&array), detail_(detail), left_(bounds) {
   int before = 0;
   for (const ArraySpec::Range& range : array.ranges) {
     before_.push_back(before);
@@ -279,15 +283,15 @@ int ReportTally::PositionOf(int task) const {
 
 void ReportTally::TakeLine(std::string_view text) {
   constexpr std::string_view kEndLine = R"({"e":"end")";
-  if (text.size() > kMaxReportLine) return;
+  if (text.size() > left_.line_bytes) return;
   const auto cost = static_cast<int64_t>(text.size()) + 1;
-  whole_bytes_ -= std::min(whole_bytes_, cost);
-  if (whole_bytes_ == 0 && !text.starts_with(kEndLine)) return;
+  left_.whole_bytes -= std::min(left_.whole_bytes, cost);
+  if (left_.whole_bytes == 0 && !text.starts_with(kEndLine)) return;
   Line line;
   if (!FastScanner(text).Scan(&line)) {
-    slow_bytes_ -= std::min(slow_bytes_, cost);
+    left_.slow_bytes -= std::min(left_.slow_bytes, cost);
     line = Line{};
-    if (slow_bytes_ == 0 || !SlowScan(text, &line)) return;
+    if (left_.slow_bytes == 0 || !SlowScan(text, &line)) return;
   }
   if (line.event == "end") {
     ended_us_ = line.t;

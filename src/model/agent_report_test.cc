@@ -168,9 +168,30 @@ TEST(ReportTally, PositionsAreThoseOfTheArray) {
   for (const auto& [position, index] : all) EXPECT_EQ(array.IndexAt(position), index);
 }
 
+TEST(ReportTally, ForTheEngineOfOneUserNoReportIsTooLong) {
+  JobSpec spec;
+  spec.array = *ParseArraySpec("0-9");
+  std::string text;
+  for (int attempt = 1; attempt < 50'000; ++attempt)
+    text += TaskStartLine(1, 3, attempt) + TaskEndLine(2, 3, attempt, kFailed);
+  text += TaskEndLine(3, 9, 1, kGood);
+  ReportTally own(spec.array, ReportDetail::kTasks, BoundsOfReport(spec));
+  own.Feed(text);
+  EXPECT_EQ(own.succeeded(), 1);
+  spec.owner.uid = 1002;
+  ReportTally forged(spec.array, ReportDetail::kTasks, BoundsOfReport(spec));
+  forged.Feed(text);
+  EXPECT_EQ(forged.succeeded(), 0);
+  spec.max_restarts = 100'000;
+  ReportTally allowed(spec.array, ReportDetail::kTasks, BoundsOfReport(spec));
+  allowed.Feed(TaskStartLine(1, 3, 1) + TaskEndLine(3, 9, 1, kGood));
+  EXPECT_EQ(allowed.succeeded(), 1);
+}
+
 TEST(ReportTally, OfALongForgedReportTheEndIsStillRead) {
-  const ArraySpec none;
-  ReportTally tally(none, ReportDetail::kTasks);
+  JobSpec spec;
+  spec.owner.uid = 1002;
+  ReportTally tally(spec.array, ReportDetail::kTasks, BoundsOfReport(spec));
   const std::string note = NoteLine(1, std::string(1000, 'x'));
   std::string text;
   while (text.size() < (8u << 20)) text += note;

@@ -20,6 +20,15 @@ enum class ReportDetail {
   kTasks,   // also how each ended
 };
 
+// How much of a report is read.
+struct ReportBounds {
+  int64_t whole_bytes = INT64_MAX;  // line by line; of what follows, the end alone
+  int64_t slow_bytes = INT64_MAX;   // in lines that no agent writes in that form
+  size_t line_bytes = SIZE_MAX;     // longer lines are passed over
+};
+// Those of a job's user who is not the engine's; none for the engine of one user.
+ReportBounds BoundsOfReport(const JobSpec& spec);
+
 class ReportTally {
  public:
   struct Task {
@@ -30,7 +39,7 @@ class ReportTally {
   };
 
   // Lines of tasks that are not of `array` count for nothing; it must outlive this.
-  ReportTally(const ArraySpec& array, ReportDetail detail);
+  ReportTally(const ArraySpec& array, ReportDetail detail, const ReportBounds& bounds = {});
 
   // As AgentReportReader::Feed().
   size_t Feed(std::string_view bytes);
@@ -57,16 +66,16 @@ class ReportTally {
 
   const ArraySpec* array_;
   ReportDetail detail_;
-  int64_t whole_bytes_, slow_bytes_;  // left
-  std::vector<int> before_;           // tasks before each range
-  std::vector<Seen> seen_;            // by position; empty until a task is reported
+  ReportBounds left_;
+  std::vector<int> before_;  // tasks before each range
+  std::vector<Seen> seen_;   // by position; empty until a task is reported
   std::vector<Task> tasks_;
   std::array<int, 4> counts_{};
   std::optional<Ending> end_;
   int64_t ended_us_ = 0;
 };
 
-// Calls `act(position, index)` for every task of an array, in order.
+// Calls `act(position, index)` for each task of an array, in order.
 template <typename Act>
 void ForEachTask(const ArraySpec& array, const Act& act) {
   int position = 0;

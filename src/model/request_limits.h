@@ -12,7 +12,7 @@ namespace overcap {
 constexpr int kMaxJsonDepth = 32;            // levels of arrays and objects in any JSON text of others
 constexpr size_t kMaxRequestItems = 10'000;  // ids, references or columns in one request
 constexpr size_t kMaxReplyBytes = 16 << 20;  // of the reply to a bounded user
-constexpr size_t kMaxExplainedJobs = 32;     // under a policy: `query` says why the first so many wait
+constexpr size_t kMaxExplainedJobs = 32;     // under a policy: for which `query` says why they wait
 constexpr uint32_t kMaxRequestBytes = 4 << 20;
 
 // One job.
@@ -24,21 +24,21 @@ constexpr size_t kMaxLogPaths = 10'000;    // in its record: those of the newest
 constexpr size_t kMaxPublicRanges = 8;     // of an array, in what other users see
 
 // One user.
-constexpr int64_t kMaxOpenSpecBytes = 64 << 20;   // specs of jobs that have not ended
-constexpr int64_t kMaxKeptSpecBytes = 256 << 20;  // specs of all jobs that are still listed
-constexpr size_t kMaxConnections = 256;           // while half of the engine's places are free
-constexpr size_t kMaxConnectionsWhenFull = 32;    // from then on
-constexpr size_t kMaxHeldRequestBytes = 32
-                                        << 20;  // of requests that have not come whole, over all connections
-constexpr size_t kMaxUnreadBytes = 64 << 20;    // of replies not read, over all connections
-constexpr int64_t kMaxTurnUs = 50'000;          // of the engine's time in one turn of its loop
+constexpr int64_t kMaxOpenSpecBytes = 64 << 20;    // specs of jobs that have not ended
+constexpr int64_t kMaxKeptSpecBytes = 256 << 20;   // specs of all jobs that are still listed
+constexpr size_t kMaxConnections = 256;            // while half of the engine's places are free
+constexpr size_t kMaxConnectionsWhenFull = 32;     // from then on
+constexpr size_t kMaxHeldRequestBytes = 32 << 20;  // of requests not yet whole, over all connections
+constexpr size_t kMaxUnreadBytes = 64 << 20;       // of replies not read, over all connections
+constexpr int64_t kMaxTurnUs = 50'000;             // of the engine's time in one turn of its loop
 
 // What the engine reads of the report of a job, which the job's user can forge.
-constexpr int64_t kMaxReportBytes = 128 << 20;  // of one slot, and of all slots of an array together
-constexpr int64_t kWholeReportBytes = 4 << 20;  // so much of it line by line, of what follows only its end
-constexpr int64_t kReportBytesPerTask = 512;    // more line by line for each task of an array
-constexpr int64_t kSlowReportBytes = 8 << 20;   // in lines that no agent writes in that form
-constexpr size_t kMaxReportLine = 64 << 10;     // longer lines are passed over
-constexpr int64_t kMaxCountedBytes = 8 << 20;   // read in one turn to count the tasks of running arrays
+constexpr int64_t kMaxReportBytes = 128 << 20;   // of one slot
+constexpr int64_t kMaxReportsBytes = 256 << 20;  // of all slots of an array, to find tasks that none reports
+constexpr int64_t kWholeReportBytes = 4 << 20;   // line by line; of what follows only how the slot ended
+constexpr int64_t kReportBytesPerTask = 512;     // more line by line for each try of a task
+constexpr int64_t kSlowReportBytes = 8 << 20;    // in lines that no agent writes in that form
+constexpr size_t kMaxReportLine = 64 << 10;      // longer lines are passed over
+constexpr int64_t kMaxCountedBytes = 8 << 20;    // read in one turn to count the tasks of running arrays
 
 }  // namespace overcap

@@ -718,7 +718,7 @@ class Hostile(SystemRig):
             for job_id in (array, plain, wide):
                 self.ended(job_id)
 
-    def test_a_thread_that_connects_and_closes_all_the_time_starves_nobody(self):
+    def test_a_thread_that_connects_and_closes_all_the_time_does_not_starve_others(self):
         def flood():
             end = time.monotonic() + 4
             while time.monotonic() < end:
@@ -770,7 +770,7 @@ class FewPlaces(SystemRig):
         self.fact(f"held-{who}")
 
     def status_of(self, uid):
-        """What a user of that id is told, in a child process."""
+        """The reply to `status` that a user of that id gets, in a child process."""
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
