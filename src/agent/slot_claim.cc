@@ -38,6 +38,7 @@ Claim OwnClaim() {
   claim.pid = getpid();
   if (const auto self = Identify(getpid())) claim.start_ticks = static_cast<int64_t>(self->start_ticks);
   claim.boot_id = BootId();
+  claim.host = OwnHost();
   return claim;
 }
 

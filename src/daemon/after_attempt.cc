@@ -63,8 +63,14 @@ AfterAttempt DecideAfterAttempt(const Job& job, const Ending& ended, int failed_
       return Requeue(ended.reason);
     case JobState::kFailed:
       return AfterFailure(job, ended);
-    default:
+    case JobState::kCancelled:
       return End(ended);
+    default: {  // a report that names no end
+      Ending lost = ended;
+      lost.state = JobState::kLost;
+      if (lost.reason.empty()) lost.reason = "its agent did not say how it ended";
+      return End(std::move(lost));
+    }
   }
 }
 

@@ -54,7 +54,8 @@ class Agents {
   virtual ~Agents() = default;
   // Starts the agent in a session of its own, so that it outlives the engine. Does not wait for its claim.
   virtual Result<ProcessIdentity> Start(const AgentStart& start) = 0;
-  virtual std::string CurrentBoot() const = 0;  // names this boot of the machine
+  virtual std::string CurrentBoot() const = 0;            // names this boot of the machine
+  virtual std::string CurrentHost() const { return {}; }  // names the machine; "": there is only one
   virtual bool IsAlive(const ProcessIdentity& agent) const = 0;
   // At least so long, by a clock that nobody can set; time in which the machine slept is not counted.
   virtual int64_t RunningForUs(const ProcessIdentity& agent) const = 0;

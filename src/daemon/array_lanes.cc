@@ -31,7 +31,8 @@ int Engine::TasksLeft(const Job& job) const {
 void Engine::UpdateArrayDemand(Job& job) {
   if (!job.is_array() || job.state != JobState::kRunning || job.progress.cancel_requested) return;
   const bool no_more = job.array->broken || (job.array->drained && job.array->retry.empty());
-  int wanted = no_more ? 0 : TasksLeft(job);
+  // While another host has a part of it, nothing is added here: the counter of tasks is not shared for sure.
+  int wanted = no_more || job.SlotElsewhere() != nullptr ? 0 : TasksLeft(job);
   if (job.spec.array.limit > 0)
     wanted = std::min(wanted, job.spec.array.limit - static_cast<int>(job.slots.size()));
   queue().UpdateSlots(job.key, std::max(0, wanted));

@@ -21,9 +21,12 @@
 #include "daemon/foreign_folders.h"
 #include "daemon/installed_policy.h"
 #include "daemon/posix_agents.h"
+#include "daemon/recover.h"
+#include "daemon/root_lock.h"
 #include "daemon/server.h"
 #include "net/unix_socket.h"
 #include "sys/clock.h"
+#include "sys/own_host_name.h"
 #include "sys/posix_files.h"
 #include "sys/spread_folders.h"
 #include "sys/user_area_files.h"
@@ -31,27 +34,7 @@
 namespace overcap {
 namespace {
 
-// ", pid 17" when the lock's holder has written it there.
-std::string PidIn(const Fd& lock) {
-  char text[16] = {};
-  const ssize_t size = pread(lock.Get(), text, sizeof text - 1, 0);
-  const auto pid = ParseInt(Trim(std::string_view(text, size > 0 ? static_cast<size_t>(size) : 0)));
-  return pid ? StrCat(", pid ", *pid) : "";
-}
-
 constexpr int kLockPatienceMs = 3000;
-
-// The lock that makes an engine the only one of its root; held until the process ends.
-Result<Fd> LockRoot(const std::string& root) {
-  const std::string path = root + "/daemon.lock";
-  Fd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock) return Fail(ErrnoError(errno, StrCat("cannot open '", path, "'")));
-  if (flock(lock.Get(), LOCK_EX | LOCK_NB) == 0) return lock;
-  if (errno == EWOULDBLOCK)
-    return Fail(ErrorCode::kConflict, StrCat("an engine runs on '", root, "' already", PidIn(lock)),
-                "`overcap daemon stop` ends it; running jobs go on");
-  return Fail(ErrnoError(errno, StrCat("cannot lock '", path, "'")));
-}
 
 // A killed engine may leave a child behind that was about to become an agent, and shares the lock until then.
 // A client starts the engine of its user again and again, but who starts the engine of a machine does it
@@ -144,7 +127,15 @@ Result<void> PrepareSystem(const UserAreaFiles& areas) {
   return {};
 }
 
-Result<int> Serve(const DaemonOptions& options, Files& files, Callers& callers) {
+// Its open slots end as those of a machine that went down: what its agents have reported, else lost.
+Result<std::string> GiveUpHost(Files& files, const std::string& root, std::string_view gone) {
+  PosixClock clock;
+  PosixAgents agents("", root + "/daemon.log", 0);
+  Engine engine(clock, files, agents, root, Machine());
+  return engine.GiveUpHost(gone);
+}
+
+Result<int> Serve(const DaemonOptions& options, RootLock& lock, Files& files, Callers& callers) {
   PosixClock clock;
   PosixAgents agents(options.binary, options.root + "/daemon.log", options.grace_seconds);
   Engine engine(clock, files, agents, options.root, options.machine);
@@ -157,6 +148,7 @@ Result<int> Serve(const DaemonOptions& options, Files& files, Callers& callers) 
     Log(StrCat("the policy is not taken, the one before stays in force: ", policy.problem()));
   if (in_force) OC_TRY_VOID(engine.SetPolicy(*std::move(in_force), false));
   OC_TRY_VOID(engine.Open());
+  lock.Opened();
   if (engine.journal().cut_torn_record())
     Log("a torn last record of the journal was cut off: its act was never done");
   (void)malloc_trim(0);  // reading the journal took much more than it left
@@ -183,62 +175,50 @@ Result<int> RunDaemon(const DaemonOptions& options) {
   UserAreaFiles areas(files, options.root + "/users");
   if (options.system) OC_TRY_VOID(PrepareSystem(areas));
   OC_TRY_VOID(options.system ? MakeSystemRoot(options.root) : MakeRoot(options.root));
-  auto lock = TakeWithin(options.system ? kLockPatienceMs : 0, [&] { return LockRoot(options.root); });
+  auto lock =
+      TakeWithin(options.system ? kLockPatienceMs : 0, [&] { return RootLock::Take(options.root); });
   if (!lock && lock.error().code == ErrorCode::kConflict) {  // whoever wanted one has it
     std::fprintf(stderr, "%s\n", lock.error().message.c_str());
     return 0;
   }
   if (!lock) return Fail(lock.error());
-  if (ftruncate(lock->Get(), 0) == 0) (void)dprintf(lock->Get(), "%d\n", getpid());
   RaiseFileLimit();
   (void)std::signal(SIGPIPE, SIG_IGN);
   (void)std::signal(SIGHUP, SIG_IGN);
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a killed agent leaves behind comes to us
   if (!options.system) {
     OneCaller one;
-    return Serve(options, files, one);
+    return Serve(options, *lock, files, one);
   }
   PosixClock clock;
   ManyCallers many(areas, clock, options.stall_seconds);
-  return Serve(options, areas, many);
+  return Serve(options, *lock, areas, many);
 }
 
-Result<std::string> RecoverJournal(const std::string& root) {
-  OC_TRY(lock, LockRoot(root));
-  PosixFiles files;
-  const std::string path = root + "/journal";
-  auto read = files.Read(path);
-  if (!read && read.error().code != ErrorCode::kNotFound) return Fail(read.error());
-  const std::string text = read ? *read : "";
-  const SalvagedJournal salvaged = SalvageJournal(text);
-  if (read && !text.empty() && salvaged.bad_lines.empty())
-    return std::string("the journal is not damaged; nothing was changed");
-  JobTable table;
-  int misfits = 0;
-  std::vector<Event> machines;
-  for (const Event& event : salvaged.events) {
-    if (event.kind == EventKind::kMachine) {
-      machines = {event};
-    } else {
-      misfits += table.Apply(event) ? 0 : 1;
-    }
-  }
-  const std::string kept = StrCat(path, ".damaged-", PosixClock().WallUs() / 1'000'000);
-  OC_TRY_VOID(files.WriteAtomic(kept, text, true));
-  Journal journal(files, path);
-  std::vector<Event> events = table.Compact();
-  events.insert(events.begin(), machines.begin(), machines.end());
-  OC_TRY_VOID(journal.Rewrite(events));
-  std::string report = StrCat("kept the damaged journal as '", kept, "'\n",
-                              CountOf(static_cast<int64_t>(salvaged.bad_lines.size()), "bad line"), ", ",
-                              CountOf(misfits, "record"), " without their job, ",
-                              CountOf(static_cast<int64_t>(table.jobs().size()), "job"), " recovered");
-  // A folder without a record: its 'submitted' was among the bad lines.
-  for (const std::string& id : ForeignFolders(files, root).OwnIds()) {
-    if (table.Find(id) != nullptr) continue;
-    report += StrCat("\njob '", id, "' has no record any more; its folder stays: ", root, "/jobs/", id);
-  }
-  return report;
+// Of the machine when it has areas of users.
+bool IsSystemRoot(const std::string& root) {
+  return PosixFiles().Exists(root + "/users") && PosixFiles().Exists(root + "/claims");
+}
+
+Result<std::string> RecoverJournal(const std::string& root, std::string_view gone) {
+  umask(077);
+  if (gone == OwnHost() || (!gone.empty() && gone == HostNameIn(OwnHost())))
+    return Fail(ErrorCode::kUsage, StrCat("'", gone, "' is this host"),
+                "the engine finds this host's jobs again by itself");
+  if (!PosixFiles().Exists(root))
+    return Fail(ErrorCode::kNotFound, StrCat("there is no folder '", root, "'"));
+  OC_TRY(lock, RootLock::Take(root, gone));
+  PosixFiles plain;
+  UserAreaFiles areas(plain, root + "/users");
+  const bool system = IsSystemRoot(root);
+  if (system) OC_TRY_VOID(PrepareSystem(areas));
+  Files& files = system ? static_cast<Files&>(areas) : plain;
+  const LockHolder& before = lock.before();
+  const bool same_boot = before.opened_host == OwnHost() && before.opened_boot_id == BootId();
+  OC_TRY(mended, MendRoot(files, root, system, same_boot ? BootId() : "", PosixClock().WallUs()));
+  if (gone.empty()) return mended;
+  OC_TRY(given_up, GiveUpHost(files, root, gone));
+  return StrCat(mended, "\n", given_up);
 }
 
 }  // namespace overcap

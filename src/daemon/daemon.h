@@ -27,8 +27,9 @@ struct DaemonOptions {
 // Serves until it is stopped. A second engine on the same root ends at once with status 0.
 Result<int> RunDaemon(const DaemonOptions& options);
 
-// `overcap daemon recover`: keeps a damaged journal beside, writes a new one from its good records; returns
-// what to tell the user. kConflict while an engine runs.
-Result<std::string> RecoverJournal(const std::string& root);
+// `overcap daemon recover`: keeps a damaged journal beside, writes a new one from its good records and the
+// job folders; returns what to tell the user. kConflict while an engine runs. With `gone` instead: ends the
+// open slots of the host of that name, which will not come back.
+Result<std::string> RecoverJournal(const std::string& root, std::string_view gone = "");
 
 }  // namespace overcap

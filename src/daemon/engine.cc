@@ -12,6 +12,7 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kRetryAfterUs = 1'000'000;
+constexpr int64_t kLookElsewhereUs = 10'000'000;  // for the end of what runs on another host
 constexpr int64_t kSoonestWakeUs = 20'000;
 constexpr int kMostDoublings = 6;                  // of that time: about a minute
 constexpr int64_t kQuickUs = 10'000'000;           // an attempt that failed so soon is restarted ever later,
@@ -148,6 +149,9 @@ void Engine::TakeEnd(PendingEnd end) {
   if (auto agent = LiveAgent(*job, *slot)) {
     slot->agent = *agent;
     if (agents_.Watch(*agent, token)) return;
+  } else if (slot->elsewhere && !HasReportedItsEnd(*job, *slot)) {
+    pending_ends_.push_back(end);
+    return WakeAt(clock_.MonotonicUs() + kLookElsewhereUs);
   } else {
     auto recorded = SlotEnded(*job, end);
     if (recorded) return;
@@ -224,6 +228,7 @@ Result<void> Engine::SlotEnded(Job& job, const PendingEnd& end) {
   stops_.erase({job.key, attempt, slot_number});
   deadlines_.erase({job.key, attempt, slot_number});
   start_errors_.erase(job.key);
+  if (job.SlotElsewhere() == nullptr) elsewhere_.erase(job.key);
   if (MadeNoProgress(job, event)) {
     ++failed_starts_[job.key];
   } else {
@@ -301,6 +306,7 @@ Result<void> Engine::RecordStart(const Start& start) {
   event.gpus = start.allocation.gpus;
   event.cpus = start.allocation.cpus;
   event.boot_id = agents_.CurrentBoot();
+  event.host = agents_.CurrentHost();
   event.partition = start.partition;
   if (job.array) {
     const auto& retry = job.array->retry;

@@ -39,6 +39,9 @@ class Engine {
   // Replays the journal, finds running agents again, records what ended meanwhile. Call once, before all
   // else; then Turn(). kCorrupt when the journal is damaged: nothing was changed.
   Result<void> Open();
+  // In the place of Open(), and of a life as an engine: ends the open slots of the host of this name, which
+  // will not come back, and says what it did and which other hosts have some.
+  Result<std::string> GiveUpHost(std::string_view gone);
 
   // From now on labs share the machine as this policy says: what runs goes on, what waits is looked at anew.
   // Before Open() only noted. kUsage when it is for another machine (`exact` false: as long as it names this
@@ -86,7 +89,8 @@ class Engine {
   std::string JobDir(std::string_view id) const;
   // Where the jobs and the store of an owner stand: the root, or the owner's area.
   std::string AreaOf(const JobOwner& owner) const;
-  bool HasRunning() const { return table_.Count(JobState::kRunning) > 0; }
+  bool HasRunning() const { return table_.Count(JobState::kRunning) > JobsElsewhere(); }  // on this machine
+  int JobsElsewhere() const { return static_cast<int>(elsewhere_.size()); }  // that have slots on other hosts
 
  private:
   enum class Readiness { kReady, kWaits, kNever };
@@ -125,6 +129,12 @@ class Engine {
   void SetMachine(Machine machine);
   Result<void> RecoverJob(Job& job);
   void RecoverSlot(Job& job, const Slot& slot);
+  // Replays the journal.
+  struct Removal;
+  Result<void> ReadJournal(std::deque<Event>* recent, std::vector<Removal>* removed);
+  bool IsElsewhere(const Job& job, const Slot& slot) const;
+  // What the agent of a slot on another host has reported as its end; only that closes the slot from here.
+  bool HasReportedItsEnd(const Job& job, const Slot& slot) const;
   Result<bool> ClaimForNobody(const Job& job, const Slot& slot);
   std::optional<ProcessIdentity> LiveAgent(const Job& job, const Slot& slot) const;
   // An agent that has ended, and what its slot's end could not be recorded for.
@@ -245,6 +255,7 @@ class Engine {
   std::unordered_map<uint64_t, int> failed_starts_;
   std::unordered_map<uint64_t, std::string> start_errors_;  // why an agent could not even be started
   std::unordered_map<uint64_t, int> quick_failures_;        // in a row; they are restarted ever later
+  std::set<uint64_t> elsewhere_;  // jobs with slots on other hosts: nothing of them is started here
   int64_t retry_at_us_ = 0;
   int64_t compact_at_ = 0;  // records
   int64_t compact_at_bytes_ = 0;

@@ -35,6 +35,10 @@ struct Slot {
   std::optional<ProcessIdentity> agent;  // not known between the journal's record and the start
   int nodes = 1;                         // an elastic job's agents
   int64_t time_seconds = 0;              // the limit it was started with, by this engine; 0: not known
+  std::string host;                      // that it was started on; "": not recorded
+  // On another host than the engine: its agent cannot be seen from here and its GPUs are not this machine's.
+  // The engine's word, not the journal's.
+  bool elsewhere = false;
 };
 
 // What only arrays have.
@@ -60,6 +64,12 @@ struct Job {
   std::unique_ptr<ArrayProgress> array;
 
   bool ended() const { return IsFinal(state); }
+  const Slot* SlotElsewhere() const {
+    for (const Slot& slot : slots) {
+      if (slot.elsewhere) return &slot;
+    }
+    return nullptr;
+  }
   bool is_array() const { return !spec.array.empty(); }
   Slot* FindSlot(int attempt, int slot) {
     for (Slot& candidate : slots) {

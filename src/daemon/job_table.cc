@@ -95,11 +95,14 @@ Result<void> JobTable::Apply(const Event& event) {
   if (event.kind == EventKind::kSubmitted) return Submitted(event);
   Job* job = Find(event.id);
   if (job == nullptr) return Misfit(event, "there is no such job");
+  if (job->ended() && event.kind != EventKind::kRemoved) return Misfit(event, "the job has ended");
   switch (event.kind) {
     case EventKind::kHeld:
+      if (job->state != JobState::kQueued) return Misfit(event, "the job is not queued");
       SetState(*job, JobState::kHeld);
       return {};
     case EventKind::kReleased:
+      if (job->state != JobState::kHeld) return Misfit(event, "the job is not held");
       SetState(*job, JobState::kQueued);
       return {};
     case EventKind::kStarted:
@@ -113,18 +116,20 @@ Result<void> JobTable::Apply(const Event& event) {
     case EventKind::kSlotEnded:
       return SlotEnded(*job, event);
     case EventKind::kRequeued:
+      if (job->state != JobState::kRunning) return Misfit(event, "the job does not run");
+      job->slots.clear();
       SetState(*job, JobState::kQueued);
       job->ending.reason = event.reason;
       return {};
     case EventKind::kEnded:
+      if (!IsFinal(event.ending.state)) return Misfit(event, "its state is not that of an end");
       Ended(*job, event);
       return {};
     case EventKind::kRemoved:
       Remove(*job);
       return {};
     case EventKind::kState:
-      RestoreState(*job, event);
-      return {};
+      return RestoreState(*job, event);
     case EventKind::kMachine:
     case EventKind::kJournal:
     case EventKind::kSubmitted:
@@ -134,6 +139,7 @@ Result<void> JobTable::Apply(const Event& event) {
 }
 
 Result<void> JobTable::Submitted(const Event& event) {
+  if (event.spec.id != event.id) return Misfit(event, StrCat("it describes job '", event.spec.id, "'"));
   if (Find(event.spec.id) != nullptr) return Misfit(event, "the job exists already");
   auto job = std::make_unique<Job>();
   job->key = next_key_++;
@@ -153,10 +159,13 @@ Result<void> JobTable::Submitted(const Event& event) {
 }
 
 Result<void> JobTable::Started(Job& job, const Event& event) {
-  if (job.ended()) return Misfit(event, "the job has ended");
+  if (job.state == JobState::kHeld) return Misfit(event, "the job is held");
+  if (event.attempt < 1 || event.slot < 0) return Misfit(event, "there is no such slot");
   if (job.FindSlot(event.attempt, event.slot) != nullptr) return Misfit(event, "the slot is in use already");
+  // A plain job has one slot: a second one while the first is in use would be a second run.
+  if (!job.is_array() && !job.slots.empty()) return Misfit(event, "another slot of the job is in use");
   job.slots.push_back({event.attempt, event.slot, event.gpus, event.cpus, event.boot_id, event.retry_tasks,
-                       event.time_us, event.partition, std::nullopt, std::nullopt, event.nodes});
+                       event.time_us, event.partition, std::nullopt, std::nullopt, event.nodes, 0, event.host});
   if (!event.partition.empty()) job.progress.partition = event.partition;
   KeepGpus(&job, event.gpus);
   job.progress.attempt = event.attempt;
@@ -204,18 +213,24 @@ Result<void> JobTable::SlotEnded(Job& job, const Event& event) {
 void JobTable::Ended(Job& job, const Event& event) {
   job.ending = event.ending;
   job.progress.ended_us = event.time_us;
+  job.slots.clear();
   SetState(job, event.ending.state);
 }
 
-void JobTable::RestoreState(Job& job, const Event& event) {
+// Stands directly behind `submitted`.
+Result<void> JobTable::RestoreState(Job& job, const Event& event) {
+  if (job.state == JobState::kRunning || job.progress != JobProgress{} || !job.ending.reason.empty())
+    return Misfit(event, "the job has gone on already");
+  if (event.ending.state == JobState::kUnknown) return Misfit(event, "its state is not known");
   job.ending = event.ending;
   job.progress = event.progress;
   job.last_gpus = event.gpus;
   SetState(job, event.ending.state);
-  if (!job.array) return;
+  if (!job.array) return {};
   job.array->done = event.tasks;
   if (RetriesLostTasks(job)) job.array->retry.swap(job.array->done.lost);
   job.array->retry.insert(job.array->retry.end(), event.retry_tasks.begin(), event.retry_tasks.end());
+  return {};
 }
 
 void JobTable::Remove(Job& job) {
@@ -297,6 +312,7 @@ std::vector<Event> JobTable::Compact() const {
       started.gpus = slot.gpus;
       started.cpus = slot.cpus;
       started.boot_id = slot.boot_id;
+      started.host = slot.host;
       started.retry_tasks = slot.retry_tasks;
       started.partition = slot.partition;
       events.push_back(started);

@@ -57,7 +57,7 @@ class JobTable {
   Result<void> Preempted(Job& job, const Event& event);
   Result<void> SlotEnded(Job& job, const Event& event);
   void Ended(Job& job, const Event& event);
-  void RestoreState(Job& job, const Event& event);
+  Result<void> RestoreState(Job& job, const Event& event);
   void Remove(Job& job);
   void SetState(Job& job, JobState state);
 

@@ -24,8 +24,22 @@ std::string CrcText(std::string_view json) {
   return text;
 }
 
+struct Line {
+  Event event;
+  int64_t number = 0;  // 0: it has none
+};
+
+// `{"n":17,` at the beginning of the JSON.
+int64_t NumberOf(std::string_view json) {
+  constexpr std::string_view kField = "{\"n\":";
+  int64_t number = 0;
+  if (json.starts_with(kField))
+    (void)std::from_chars(json.data() + kField.size(), json.data() + json.size(), number);
+  return number;
+}
+
 // One line without its newline.
-Result<Event> DecodeLine(std::string_view line) {
+Result<Line> DecodeLine(std::string_view line) {
   if (line.size() < kCrcDigits + 2 || line[kCrcDigits] != ' ')
     return Fail(ErrorCode::kCorrupt, "not a record");
   uint32_t crc = 0;
@@ -34,7 +48,8 @@ Result<Event> DecodeLine(std::string_view line) {
   if (error != std::errc() || end != line.data() + kCrcDigits || crc != Crc32c(json)) {
     return Fail(ErrorCode::kCorrupt, "wrong checksum");
   }
-  return EventFromJson(json);
+  OC_TRY(event, EventFromJson(json));
+  return Line{std::move(event), NumberOf(json)};
 }
 
 // After a power cut a file system may show NUL bytes where the last write should be.
@@ -42,9 +57,10 @@ bool IsUnwritten(std::string_view tail) {
   return tail[0] == '\0' && tail.find_first_not_of('\0') == std::string_view::npos;
 }
 
-std::string Encode(const std::vector<Event>& events) {
+// `line`: of the first of them.
+std::string Encode(const std::vector<Event>& events, int64_t line) {
   std::string text;
-  for (const Event& event : events) text += Journal::EncodeRecord(event);
+  for (const Event& event : events) text += Journal::EncodeRecord(event, line++);
   return text;
 }
 
@@ -71,8 +87,9 @@ bool MayUseReserve(const Event& event) {
 
 }  // namespace
 
-std::string Journal::EncodeRecord(const Event& event) {
-  const std::string json = EventToJson(event);
+std::string Journal::EncodeRecord(const Event& event, int64_t number) {
+  std::string json = EventToJson(event);
+  if (number > 0) json.replace(0, 1, StrCat("{\"n\":", number, ","));
   return CrcText(json) + ' ' + json + '\n';
 }
 
@@ -140,7 +157,11 @@ Result<int64_t> Journal::Replay(std::string_view text, const std::function<Resul
   for (int64_t line_number = 1; at < text.size(); ++line_number) {
     const size_t newline = text.find('\n', at);
     if (newline == std::string_view::npos || IsUnwritten(text.substr(at))) return static_cast<int64_t>(at);
-    auto event = DecodeLine(text.substr(at, newline - at));
+    auto line = DecodeLine(text.substr(at, newline - at));
+    const int64_t number = line ? line->number : 0;
+    Result<Event> event = line ? Result<Event>(std::move(line->event)) : Fail(std::move(line).error());
+    if (number > 0 && number != line_number)
+      event = Fail(ErrorCode::kCorrupt, StrCat("it was written as line ", number));
     if (event && line_number == 1 && event->kind != EventKind::kJournal)
       event = Fail(ErrorCode::kCorrupt, "no journal");
     if (event && event->version > kVersion) event = Fail(ErrorCode::kCorrupt, "written by a newer overcap");
@@ -164,7 +185,7 @@ Result<int64_t> Journal::Replay(std::string_view text, const std::function<Resul
 
 Result<void> Journal::Append(const std::vector<Event>& events) {
   if (broken_) return Fail(ErrorCode::kInternal, StrCat("journal '", path_, "' ends in a torn record"));
-  const std::string text = Encode(events);
+  const std::string text = Encode(events, records_ + 1);
   const auto bytes = static_cast<int64_t>(text.size());
   OC_TRY_VOID(MakeRoom(bytes, std::all_of(events.begin(), events.end(), MayUseReserve)));
   const int64_t size = file_->Size();
@@ -192,7 +213,7 @@ Result<void> Journal::Commit() {
 }
 
 Result<void> Journal::Rewrite(const std::vector<Event>& events) {
-  OC_TRY_VOID(Replace(EncodeRecord(VersionRecord()) + Encode(events)));
+  OC_TRY_VOID(Replace(EncodeRecord(VersionRecord()) + Encode(events, 2)));
   OC_TRY(file, files_.OpenAppend(path_));
   file_ = std::move(file);
   records_ = 1 + static_cast<int64_t>(events.size());
@@ -214,15 +235,49 @@ Result<void> Journal::Replace(const std::string& text) {
   return written;
 }
 
-SalvagedJournal SalvageJournal(std::string_view text) {
+Result<SalvagedJournal> SalvageJournal(std::string_view text) {
   SalvagedJournal salvaged;
+  int64_t place = 0;  // among the numbers; that of its predecessor for a record without one
   for (int64_t line_number = 1; !text.empty(); ++line_number) {
     const size_t newline = text.find('\n');
-    auto event = DecodeLine(text.substr(0, newline));
-    if (!event) salvaged.bad_lines.push_back(line_number);
-    if (event && event->kind != EventKind::kJournal) salvaged.events.push_back(*std::move(event));
-    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+    if (newline == std::string_view::npos || IsUnwritten(text)) break;  // torn: its act was never done
+    auto line = DecodeLine(text.substr(0, newline));
+    text.remove_prefix(newline + 1);
+    if (!line) {
+      if (!line.error().hint.empty())
+        return Fail(ErrorCode::kCorrupt, StrCat("line ", line_number, ": ", line.error().message),
+                    line.error().hint);
+      salvaged.bad_lines.emplace_back(line_number, line.error().message);
+      continue;
+    }
+    if (line->event.kind == EventKind::kJournal && line->event.version > kVersion)
+      return Fail(ErrorCode::kCorrupt, StrCat("line ", line_number, ": written by a newer overcap"),
+                  "use that one");
+    if (line->number > 0) place = line->number;
+    salvaged.misplaced = salvaged.misplaced || (line->number > 0 && line->number != line_number);
+    if (line->event.kind == EventKind::kJournal) {
+      salvaged.begun = salvaged.begun || line_number == 1;
+      if (line_number > 1) salvaged.doubled_lines.push_back(line_number);
+      continue;
+    }
+    salvaged.records.push_back({std::move(line->event), line_number, line->number, place});
   }
+  auto& records = salvaged.records;
+  const auto in_order = [](const auto& a, const auto& b) { return a.place < b.place; };
+  for (size_t i = 1; i < records.size(); ++i) salvaged.moved += in_order(records[i], records[i - 1]) ? 1 : 0;
+  std::stable_sort(records.begin(), records.end(), in_order);
+  std::vector<SalvagedJournal::Record> once;
+  int64_t expected = 2;  // the first line is the version's
+  for (auto& record : records) {
+    if (record.number > 0 && !once.empty() && once.back().number == record.number) {
+      salvaged.doubled_lines.push_back(record.line);
+      continue;
+    }
+    if (record.number > expected) salvaged.missing += record.number - expected;
+    expected = std::max(expected, record.number) + 1;
+    once.push_back(std::move(record));
+  }
+  records = std::move(once);
   return salvaged;
 }
 

@@ -42,7 +42,8 @@ class Journal {
   int64_t records() const { return records_; }
   bool cut_torn_record() const { return cut_torn_record_; }
 
-  static std::string EncodeRecord(const Event& event);
+  // `number`: of its line in the journal, from 1; 0: not written.
+  static std::string EncodeRecord(const Event& event, int64_t number = 0);
 
  private:
   Result<int64_t> Replay(std::string_view text, const std::function<Result<void>(Event)>& replay);
@@ -62,11 +63,28 @@ class Journal {
   int64_t reserved_ = 0;  // bytes behind the end that are ours
 };
 
-// What of a damaged journal can still be used: every good record, and the numbers of the bad lines.
+// What of a damaged journal can still be used: every good record once, in the order in which they were
+// written.
 struct SalvagedJournal {
-  std::vector<Event> events;
-  std::vector<int64_t> bad_lines;
+  struct Record {
+    Event event;
+    int64_t line = 0;    // where it stands
+    int64_t number = 0;  // the line that it was written as; 0: an older Overcap did not say
+    int64_t place = 0;   // ascending; the number of the last record that has one
+  };
+  std::vector<Record> records;
+  std::vector<std::pair<int64_t, std::string>> bad_lines;  // line, why
+  std::vector<int64_t> doubled_lines;
+  bool begun = false;      // its first line is that of a journal
+  bool misplaced = false;  // a record does not stand at its line
+  int64_t moved = 0;       // records that stand in another order than they were written
+  // Records that were written and are not there, as far as the numbers of the others tell.
+  int64_t missing = 0;
+  bool damaged() const {
+    return !begun || misplaced || !bad_lines.empty() || !doubled_lines.empty() || moved > 0 || missing > 0;
+  }
 };
-SalvagedJournal SalvageJournal(std::string_view text);
+// kCorrupt when a newer Overcap wrote it.
+Result<SalvagedJournal> SalvageJournal(std::string_view text);
 
 }  // namespace overcap

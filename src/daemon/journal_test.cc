@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/journal.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "base/text.h"
@@ -142,10 +143,47 @@ TEST_F(JournalTest, SalvageKeepsEveryGoodRecordAndNamesTheBadLines) {
       journal_->Append({Submitted("u_1_00000001"), Submitted("u_1_00000002"), Submitted("u_1_00000003")}));
   std::string text = Raw();
   text[text.find("u_1_00000002")] = 'x';
-  const SalvagedJournal salvaged = SalvageJournal(text);
-  EXPECT_EQ(salvaged.bad_lines, std::vector<int64_t>{3});
-  ASSERT_EQ(salvaged.events.size(), 2u);
-  EXPECT_EQ(salvaged.events[1].id, "u_1_00000003");
+  const auto salvaged = SalvageJournal(text);
+  ASSERT_TRUE(salvaged);
+  ASSERT_EQ(salvaged->bad_lines.size(), 1U);
+  EXPECT_EQ(salvaged->bad_lines[0].first, 3);
+  ASSERT_EQ(salvaged->records.size(), 2u);
+  EXPECT_EQ(salvaged->records[1].event.id, "u_1_00000003");
+  EXPECT_TRUE(salvaged->damaged());
+}
+
+TEST_F(JournalTest, AWholeLineThatIsLostDoubledOrSwappedIsRefusedAndSalvagePutsTheRestInOrder) {
+  ASSERT_TRUE(Reopen());
+  ASSERT_TRUE(
+      journal_->Append({Submitted("u_1_00000001"), Submitted("u_1_00000002"), Submitted("u_1_00000003")}));
+  const std::vector<std::string> lines = Split(Raw(), '\n');
+  const std::vector<std::vector<size_t>> damages = {{0, 1, 3}, {0, 1, 2, 2, 3}, {0, 2, 1, 3},
+                                                    {1, 2, 3}, {0, 0, 1, 2, 3}, {1, 0, 2, 3}};
+  for (const std::vector<size_t>& order : damages) {
+    std::string text;
+    for (const size_t line : order) text += lines[line] + "\n";
+    WriteRaw(text);
+    EXPECT_FALSE(Reopen());
+    const auto salvaged = SalvageJournal(text);
+    ASSERT_TRUE(salvaged);
+    EXPECT_TRUE(salvaged->damaged());
+    std::vector<std::string> ids;
+    for (const auto& record : salvaged->records) ids.push_back(record.event.id);
+    EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
+    EXPECT_EQ(ids.size(), salvaged->missing > 0 ? 2U : 3U);
+  }
+}
+
+TEST_F(JournalTest, RecordsOfAnOlderProgramHaveNoNumberAndAreReadAsBefore) {
+  Event version;
+  version.kind = EventKind::kJournal;
+  WriteRaw(Journal::EncodeRecord(version) + Journal::EncodeRecord(Submitted("u_1_00000001")));
+  ASSERT_TRUE(Reopen());
+  ASSERT_TRUE(journal_->Append({Submitted("u_1_00000002")}));
+  ASSERT_TRUE(Reopen());
+  EXPECT_EQ(replayed_.size(), 2U);
+  EXPECT_NE(Raw().find("{\"n\":3,\"e\":\"submitted\""), std::string::npos);
+  EXPECT_FALSE(SalvageJournal(Raw())->damaged());
 }
 
 TEST_F(JournalTest, ARewriteIsAllOrNothingThroughAPowerCut) {

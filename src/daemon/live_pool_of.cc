@@ -56,7 +56,9 @@ LivePoolReading LivePoolOf(const JobTable& table, pooled::MachinePool* machine) 
   reading.pool.uses = UsesOf(table, machine);
   for (const auto& [key, job] : table.jobs()) {
     if (job->ended()) continue;
-    for (const Slot& slot : job->slots) reading.pool.running.push_back(RunOf(*job, slot, machine));
+    for (const Slot& slot : job->slots) {
+      if (!slot.elsewhere) reading.pool.running.push_back(RunOf(*job, slot, machine));
+    }
     const bool more = job->state == JobState::kQueued && !job->progress.cancel_requested;
     if (!more || !WaitsForNobody(table, *job)) continue;
     auto taken = machine->Take(job->spec, key);

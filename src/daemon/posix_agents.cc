@@ -19,6 +19,7 @@
 #include "sys/clock.h"
 #include "sys/gpu_filter.h"
 #include "sys/limits.h"
+#include "sys/own_host_name.h"
 #include "sys/posix_files.h"
 #include "sys/process.h"
 
@@ -175,7 +176,7 @@ Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
         GroupFor({GroupName(start.job_id, start.attempt, start.slot), start.memory_bytes, "", minors});
     if (group.private_gpus) words.insert(words.end(), {"--private-gpus", "yes"});
     words = AsOwner(start.owner, start.area, start.claim, words);
-    request.env.clear();
+    request.env = {StrCat("OVERCAP_HOST=", HostNameIn(OwnHost()))};  // for the claim
     // All that the job starts stays in it, whatever it does: what is left at its end is killed.
     request.cgroup_procs = group.procs;
   }
@@ -196,6 +197,10 @@ Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
 
 std::string PosixAgents::CurrentBoot() const {
   return BootId();
+}
+
+std::string PosixAgents::CurrentHost() const {
+  return OwnHost();
 }
 
 bool PosixAgents::IsAlive(const ProcessIdentity& agent) const {

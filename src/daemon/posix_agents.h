@@ -23,6 +23,7 @@ class PosixAgents : public Agents {
 
   Result<ProcessIdentity> Start(const AgentStart& start) override;
   std::string CurrentBoot() const override;
+  std::string CurrentHost() const override;
   bool IsAlive(const ProcessIdentity& agent) const override;
   int64_t RunningForUs(const ProcessIdentity& agent) const override;
   Result<void> Watch(const ProcessIdentity& agent, const AgentToken& token) override;

@@ -7,6 +7,7 @@
 #include "daemon/asker.h"
 #include "daemon/engine.h"
 #include "model/request_limits.h"
+#include "sys/own_host_name.h"
 
 namespace overcap {
 namespace {
@@ -75,6 +76,9 @@ JobRecord Engine::PublicRecordOf(const Job& job) const {
 std::string Engine::WaitReason(const Job& job) const {
   if (job.state == JobState::kRunning && !job.is_array() && !job.slots.empty() && job.slots[0].preemption)
     return GivesWay(*job.slots[0].preemption, clock_.WallUs());
+  if (const Slot* slot = job.SlotElsewhere(); slot != nullptr)
+    return StrCat("runs on host '", HostNameIn(slot->host), "', not on '", HostNameIn(agents_.CurrentHost()),
+                  "'");
   if (job.state != JobState::kQueued) return job.ending.reason;
   std::string why;
   if (CheckReady(job, &why) != Readiness::kReady) return why;

@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "daemon/engine.h"
 #include "daemon/foreign_folders.h"
+#include "model/agent_report.h"
+#include "sys/own_host_name.h"
 
 namespace overcap {
 namespace {
@@ -15,15 +17,7 @@ constexpr int64_t kSmallJournalBytes = 16 << 20;  // nor is this
 constexpr int64_t kLargeJournalBytes = 64 << 20;  // what a start finds longer is rewritten at once
 constexpr size_t kRecentRecords = 1'000;  // more than one turn ever appends: whose copies may be behind
 
-// The agents of an elastic job write beside the engine what happens to their group.
-Result<std::string> WithoutGroupLines(Result<std::string> text) {
-  if (!text) return text;
-  std::string own;
-  for (const std::string& line : Split(*text, '\n')) {
-    if (!line.empty() && !line.starts_with("{\"e\":\"group\"")) own += line + "\n";
-  }
-  return own;
-}
+constexpr char kSubmittedLine[] = "{\"e\":\"submitted\"";
 
 }  // namespace
 
@@ -36,27 +30,14 @@ Result<void> Engine::Open() {
   OC_TRY_VOID(CheckJournalIsThere());
   std::deque<Event> recent;
   std::vector<Removal> removed;
-  const auto replay = [&](Event event) -> Result<void> {
-    if (event.kind == EventKind::kMachine) {
-      // What was detected may have changed since; what a configuration declared holds until another one
-      // comes.
-      SetMachine(event.machine.declared ? event.machine : detected_);
-      return {};
-    }
-    if (event.kind == EventKind::kRemoved) {
-      if (const Job* job = table_.Find(event.id); job != nullptr)
-        removed.push_back({event.id, job->spec.owner});
-    }
-    last_record_us_ = std::max(last_record_us_, event.time_us);
-    OC_TRY_VOID(table_.Apply(event));
-    recent.push_back(std::move(event));
-    if (recent.size() > kRecentRecords) recent.pop_front();
-    return {};
-  };
-  OC_TRY_VOID(journal_.Open(replay));
+  OC_TRY_VOID(ReadJournal(&recent, &removed));
   opened_ = true;
   if (policy_) OC_TRY_VOID(MakeQueue());
   RepairCopies(recent);
+  for (const auto& [key, job] : table_.jobs()) {
+    for (Slot& slot : job->slots) slot.elsewhere = IsElsewhere(*job, slot);
+    if (job->SlotElsewhere() != nullptr) elsewhere_.insert(key);
+  }
   std::vector<Job*> active;
   for (const auto& [key, job] : table_.jobs()) {
     if (!job->ended()) active.push_back(job.get());
@@ -69,6 +50,67 @@ Result<void> Engine::Open() {
   // How much of it is needed is known after the first rewrite only.
   compact_at_bytes_ = std::min(2 * journal_.SizeBytes(), kLargeJournalBytes);
   return CompactIfWorthIt();
+}
+
+Result<void> Engine::ReadJournal(std::deque<Event>* recent, std::vector<Removal>* removed) {
+  const auto replay = [&](Event event) -> Result<void> {
+    if (event.kind == EventKind::kMachine) {
+      // What was detected may have changed since; what a configuration declared holds until another one
+      // comes.
+      SetMachine(event.machine.declared ? event.machine : detected_);
+      return {};
+    }
+    if (event.kind == EventKind::kRemoved) {
+      if (const Job* job = table_.Find(event.id); job != nullptr)
+        removed->push_back({event.id, job->spec.owner});
+    }
+    last_record_us_ = std::max(last_record_us_, event.time_us);
+    OC_TRY_VOID(table_.Apply(event));
+    recent->push_back(std::move(event));
+    if (recent->size() > kRecentRecords) recent->pop_front();
+    return {};
+  };
+  return journal_.Open(replay);
+}
+
+Result<std::string> Engine::GiveUpHost(std::string_view gone) {
+  std::deque<Event> recent;
+  std::vector<Removal> removed;
+  OC_TRY_VOID(ReadJournal(&recent, &removed));
+  std::set<std::string> others;
+  std::vector<std::pair<Job*, Slot>> open;
+  for (const auto& [key, job] : table_.jobs()) {
+    for (const Slot& slot : job->slots) {
+      if (slot.host == gone || HostNameIn(slot.host) == gone) {
+        open.emplace_back(job.get(), slot);
+      } else if (!slot.host.empty() && slot.host != agents_.CurrentHost()) {
+        others.insert(StrCat("'", HostNameIn(slot.host), "'"));
+      }
+    }
+  }
+  std::string report = StrCat("host '", gone, "' is given up: ", CountOf(std::ssize(open), "open slot"));
+  for (const auto& [job, slot] : open) {
+    OC_TRY_VOID(SlotEnded(*job, {{job->key, slot.attempt, slot.slot}, clock_.WallUs(), true}));
+    report +=
+        StrCat("\njob '", job->spec.id, "', attempt ", slot.attempt, ": it is ", JobStateName(job->state),
+               job->ending.reason.empty() ? "" : StrCat(", ", job->ending.reason));
+  }
+  if (!others.empty())
+    report += StrCat("\nslots are open on other hosts: ", Join({others.begin(), others.end()}, ", "));
+  OC_TRY_VOID(journal_.Commit());
+  WriteCopies();
+  return report;
+}
+
+// One that can be seen to live here is this host's, whatever the host was called when it was started.
+bool Engine::IsElsewhere(const Job& job, const Slot& slot) const {
+  const std::string here = agents_.CurrentHost();
+  return !here.empty() && !slot.host.empty() && slot.host != here && !LiveAgent(job, slot);
+}
+
+bool Engine::HasReportedItsEnd(const Job& job, const Slot& slot) const {
+  const auto text = files_.Read(AgentFile(job, slot.attempt, slot.slot, ".jsonl"));
+  return text && ParseAgentReport(*text).end.has_value();
 }
 
 // A journal that is gone while jobs are there is a loss, not a beginning.
@@ -134,6 +176,7 @@ void Engine::RecoverSlot(Job& job, const Slot& slot) {
 }
 
 void Engine::AdoptSlot(const Job& job, const Slot& slot) {
+  if (slot.elsewhere) return;  // nothing of this machine is in use
   Running running;
   running.key = job.key;
   running.slot = slot.slot;
@@ -157,13 +200,17 @@ void Engine::RepairCopies(const std::deque<Event>& recent) {
   }
   for (const auto& [id, expected] : lines) {
     const std::string path = JobDir(id) + "/events.jsonl";
-    const auto present = WithoutGroupLines(files_.Read(path));
-    size_t there = expected.size();  // how many of the expected lines the file ends with
-    for (; there > 0; --there) {
-      const std::string wanted =
-          Join({expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(there)}, "");
-      if (present && present->ends_with(wanted)) break;
-    }
+    const auto text = files_.Read(path);
+    const std::vector<std::string> present = Split(text.value_or(""), '\n');
+    const std::set<std::string_view> known(present.begin(), present.end());
+    // A rewritten journal repeats what is there long since, `submitted` in other words.
+    const bool begun = text && text->starts_with(kSubmittedLine);
+    size_t there = expected.size();
+    const auto is_there = [&](const std::string& line) {
+      return known.contains(std::string_view(line).substr(0, line.size() - 1)) ||
+             (begun && line.starts_with(kSubmittedLine));
+    };
+    while (there > 0 && !is_there(expected[there - 1])) --there;
     if (there == expected.size() || !files_.MakeFolders(JobDir(id))) continue;
     const std::string missing =
         Join({expected.begin() + static_cast<std::ptrdiff_t>(there), expected.end()}, "");

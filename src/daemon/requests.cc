@@ -5,7 +5,9 @@
 
 #include "base/text.h"
 #include "daemon/engine.h"
+#include "daemon/root_lock.h"
 #include "model/fits.h"
+#include "sys/own_host_name.h"
 
 namespace overcap {
 
@@ -56,6 +58,13 @@ Result<void> Engine::Cancel(std::string_view id, const std::string& reason) {
   Job* job = table_.Find(id);
   if (job == nullptr) return Fail(ErrorCode::kNotFound, StrCat("no job '", id, "'"));
   if (job->ended() || job->progress.cancel_requested) return {};
+  if (const Slot* slot = job->SlotElsewhere(); slot != nullptr) {
+    const std::string_view host = HostNameIn(slot->host);
+    return Fail(ErrorCode::kConflict,
+                StrCat("job '", id, "' runs on host '", host, "', and this engine runs on '",
+                       HostNameIn(agents_.CurrentHost()), "'"),
+                OtherHostHint(host));
+  }
   // What has ended by itself was not cancelled.
   OC_TRY_VOID(RecordPendingEnds(*job));
   if (job->ended()) return {};

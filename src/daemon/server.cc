@@ -443,7 +443,8 @@ int Server::TimeoutMs() const {
 }
 
 bool Server::IdleTooLong() const {
-  if (idle_exit_us_ == 0 || !connections_.empty() || engine_.table().ActiveCount() > 0) return false;
+  if (idle_exit_us_ == 0 || !connections_.empty() || engine_.table().ActiveCount() > engine_.JobsElsewhere())
+    return false;
   return clock_.MonotonicUs() - last_busy_us_ >= idle_exit_us_;
 }
 

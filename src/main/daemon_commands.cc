@@ -11,8 +11,6 @@
 namespace overcap {
 namespace {
 
-constexpr cli::Flag kRecoverFlags[] = {cli::kDaemonRootFlag};
-
 std::string RootOf(const cli::World& world, const cli::Args& args) {
   return args.Has("--root") ? std::string(args.Get("--root")) : world.root();
 }
@@ -40,7 +38,7 @@ Result<int> Run(cli::World& world, const cli::Args& args) {
 }
 
 Result<int> Recover(cli::World& world, const cli::Args& args) {
-  OC_TRY(told, RecoverJournal(RootOf(world, args)));
+  OC_TRY(told, RecoverJournal(RootOf(world, args), args.Get("--gone")));
   const std::string json = JsonWriter().BeginObject().Field("text", told).EndObject().Take();
   world.out().json() ? world.out().Json(json) : world.out().Line(told);
   return 0;
@@ -60,8 +58,8 @@ constinit const cli::Command kDaemon = {
 constinit const cli::Command kDaemonRecover = {
     .name = "daemon recover",
     .summary = "mend a damaged journal, keep the damaged one beside",
-    .usage = "[--root FOLDER]",
-    .flags = kRecoverFlags,
+    .usage = "[--root FOLDER] [--gone HOST]",
+    .flags = cli::kDaemonRecoverFlags,
     .max_words = 0,
     .run = Recover,
     .group = cli::CommandGroup::kSetup,

@@ -166,6 +166,7 @@ std::string ClaimToJson(const Claim& claim) {
   JsonWriter out;
   out.BeginObject().Field("pid", claim.pid).Field("start_ticks", claim.start_ticks);
   out.Field("boot_id", claim.boot_id).Field("by", claim.by);
+  if (!claim.host.empty()) out.Field("host", claim.host);
   if (claim.slurm_id > 0) out.Field("slurm_id", claim.slurm_id).Field("slurm_restart", claim.slurm_restart);
   return out.EndObject().Take();
 }
@@ -178,6 +179,7 @@ Result<Claim> ClaimFromJson(std::string_view json) {
   reader.Read("start_ticks", &claim.start_ticks);
   reader.Read("boot_id", &claim.boot_id);
   reader.Read("by", &claim.by);
+  reader.Read("host", &claim.host);
   reader.Read("slurm_id", &claim.slurm_id);
   reader.Read("slurm_restart", &claim.slurm_restart);
   OC_TRY_VOID(reader.Check());

@@ -25,6 +25,7 @@ struct Claim {
   // often Slurm had started that before. Only in agent-S.claim; 0: no job of Slurm.
   int64_t slurm_id = 0;
   int slurm_restart = 0;
+  std::string host = {};  // OwnHost() of that process; only in agent-S.claim; "": not recorded
   bool operator==(const Claim&) const = default;
 };
 std::string ClaimToJson(const Claim& claim);

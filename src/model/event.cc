@@ -130,6 +130,7 @@ Event ReadEvent(const Json& json, const KindRow& row) {
   if (row.allocation) event.cpus = json.at("cpus").get<std::vector<int>>();
   if (row.allocation) event.nodes = json.value("nodes", 1);
   if (row.allocation) event.boot_id = json.value("boot", "");
+  if (row.allocation) event.host = json.value("host", "");
   if (row.allocation || row.progress) event.retry_tasks = json.value("retry", std::vector<int>());
   if (row.allocation) event.partition = json.value("partition", "");
   if (row.kind == EventKind::kPreempt) {
@@ -162,6 +163,7 @@ std::string EventToJson(const Event& event, bool with_id) {
   if (row.allocation) WriteInts(&out, "gpus", event.gpus), WriteInts(&out, "cpus", event.cpus);
   if (row.allocation && event.nodes != 1) out.Field("nodes", event.nodes);
   if (!event.boot_id.empty()) out.Field("boot", event.boot_id);
+  if (!event.host.empty()) out.Field("host", event.host);
   if (!event.retry_tasks.empty()) WriteInts(&out, "retry", event.retry_tasks);
   if (row.allocation && !event.partition.empty()) out.Field("partition", event.partition);
   if (row.kind == EventKind::kPreempt) out.Field("by", event.by).Field("stop_us", event.stop_us);

@@ -20,7 +20,7 @@ enum class EventKind {
   kSubmitted,  // spec
   kHeld,
   kReleased,
-  kStarted,    // attempt, slot, gpus, cpus, boot_id, retry_tasks, partition
+  kStarted,    // attempt, slot, gpus, cpus, boot_id, host, retry_tasks, partition
   kCancel,     // reason
   kSlotEnded,  // attempt, slot, ending, tasks
   kRequeued,   // reason
@@ -66,7 +66,8 @@ struct Event {
   int nodes = 1;  // an elastic job's agents
   std::vector<int> gpus;
   std::vector<int> cpus;
-  std::string boot_id;           // of the machine when the slot was started
+  std::string boot_id;  // of the machine when the slot was started
+  std::string host;     // kStarted: the machine itself (OwnHost()); "": written before there was this
   std::vector<int> retry_tasks;  // arrays: tasks to be run again, before new ones are taken; also of kState
   std::string partition;         // kStarted; "": there is no policy
   std::string by;                // kPreempt: the job that gets the room

@@ -24,7 +24,7 @@ std::vector<Event> OneOfEachKind() {
   submitted.spec.command = {"python", "train.py", ",\"spec\":", "a\nb", "\xff"};
   Event started = Full(EventKind::kStarted);
   started.attempt = 2, started.slot = 1, started.gpus = {0, 3}, started.cpus = {1}, started.retry_tasks = {7},
-  started.boot_id = "b", started.partition = "overcap";
+  started.boot_id = "b", started.host = "gpu1/5d", started.partition = "overcap";
   Event preempt = Full(EventKind::kPreempt);
   preempt.attempt = 2, preempt.slot = 1, preempt.by = "ann_1700000000_00000002",
   preempt.stop_us = 1'700'000'000'000'009;

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damaged state is recovered or refused with a message that says what to do; never a silent loss."""
+import json
 import os
+import random
 
-from overcap_rig import Rig, main, needs_root
+from overcap_rig import Rig, main, needs_root, shell
 
 
 class Damage(Rig):
@@ -73,6 +75,95 @@ class Damage(Rig):
         done = self.ok("daemon", "recover")
         self.assertIn(ids[1], done.out + done.err)
         self.assertLessEqual({ids[0], ids[2]}, set(self.known()))
+
+    def stop(self):
+        self.ok("daemon", "stop")
+        self.until(lambda: not self.processes(), "the engine to end")
+
+    def lived(self):
+        """A home with jobs of many kinds, stopped: what `ls` says of each, and what their folders say."""
+        self.declare_gpus(2)
+        self.run_job("true")
+        self.run_job("-n", "0", "--max-restarts", "1", *shell("exit 3"))
+        self.run_job("-n", "1", "--array", "0-3", *shell("echo $OVERCAP_TASK_ID"))
+        held = self.submit("-n", "0", "--hold", *shell('echo x >> "$FACTS/ran"'))
+        cancelled = self.submit("-n", "0", "--hold", *shell('echo x >> "$FACTS/ran"'))
+        self.ok("abort", cancelled)
+        self.stop()
+        return held
+
+    def everything(self):
+        keep = ("id", "state", "exit_status", "attempt", "started", "ended", "reason", "gpu_indices")
+        return [{key: job[key] for key in keep} for job in sorted(self.jobs("ls", "--all"), key=lambda job: job["id"])]
+
+    def copies(self):
+        return {path.parent.name: path.read_text() for path in (self.home / "jobs").glob("*/events.jsonl")}
+
+    def test_whatever_line_is_damaged_recover_gives_back_what_there_was(self):
+        self.lived()
+        journal = self.home / "journal"
+        before = self.everything()
+        self.stop()
+        copies = self.copies()
+        whole = journal.read_bytes()
+        lines = whole.splitlines(keepends=True)
+        rng = random.Random(20)
+        for number in range(int(os.environ.get("OVERCAP_DAMAGES", "20"))):
+            at, other = rng.randrange(len(lines) - 1), rng.randrange(len(lines) - 1)
+            kind = number % 5
+            if kind == 0:
+                byte = rng.randrange(len(whole) - 1)
+                damaged = whole[:byte] + bytes([whole[byte] ^ 1 << rng.randrange(8)]) + whole[byte + 1:]
+            elif kind == 1:
+                damaged = b"".join(lines[:at] + lines[at + 1:])
+            elif kind == 2:
+                damaged = b"".join(lines[:other] + [lines[at]] + lines[other:])
+            elif kind == 3:
+                swapped = list(lines)
+                swapped[at], swapped[other] = lines[other], lines[at]
+                damaged = b"".join(swapped)
+            else:
+                damaged = b"".join(lines[:at] + [bytes(len(lines[at]) - 1) + b"\n"] + lines[at + 1:])
+            journal.write_bytes(damaged)
+            told = self.ok("daemon", "recover").out
+            self.assertIn("not damaged", self.ok("daemon", "recover").out)
+            self.assertEqual(self.everything(), before, f"kind {kind}, line {at}: {told}")
+            self.stop()
+            self.assertEqual(self.copies(), copies, f"kind {kind}, line {at}: {told}")
+        self.assertFalse((self.facts / "ran").exists(), "what was held or cancelled never ran")
+
+    def test_a_lost_list_is_rebuilt_from_the_job_folders(self):
+        held = self.lived()
+        before = self.everything()
+        self.stop()
+        copies = self.copies()
+        (self.home / "journal").unlink()
+        self.refused("ls", status=7, says="overcap daemon recover")
+        told = self.ok("daemon", "recover").out
+        for job in before:
+            self.assertIn(job["id"], told)
+        self.assertEqual(self.everything(), before, told)
+        self.stop()
+        self.assertEqual(self.copies(), copies)
+        # The machine has gone down since: nothing proves that what waited never started.
+        lock = self.home / "daemon.lock"
+        pid, _, words = lock.read_text().partition("\n")
+        lock.write_text(pid + "\n" + json.dumps({**json.loads(words), "opened_boot_id": "another"}))
+        (self.home / "journal").unlink()
+        told = self.ok("daemon", "recover").out
+        self.assertIn(f"overcap resubmit {held}", told)
+        states = {job["id"]: job["state"] for job in self.everything()}
+        self.assertEqual(states, {job["id"]: "lost" if job["id"] == held else job["state"] for job in before})
+
+    def test_a_kept_journal_is_never_overwritten(self):
+        _, journal = self.stopped_with_jobs(1)
+        whole = journal.read_bytes()
+        damages = [whole + b"x%d\n" % number for number in range(3)]
+        for damaged in damages:
+            journal.write_bytes(damaged)
+            self.ok("daemon", "recover")
+        kept = [path.read_bytes() for path in self.home.glob("journal.damaged-*")]
+        self.assertEqual(sorted(kept), damages)
 
     def test_a_journal_of_a_newer_version_is_refused_and_kept(self):
         self.home.mkdir(mode=0o700)

@@ -3,6 +3,7 @@
 import json
 import os
 import pwd
+import shutil
 import signal
 import subprocess
 
@@ -133,6 +134,42 @@ class SurvivesAKill(SystemRig):
         self.until(lambda: report.exists() and b'"end"' in report.read_bytes(), "the agent to end")
         self.start_engine()
         self.assertEqual((self.ended(job_id)["state"], self.job(job_id)["exit_status"]), ("failed", 7))
+
+    def recover(self):
+        done = subprocess.run([str(self.binary), "daemon", "recover", "--root", str(self.state)], env=self.environment(self.root, self.root),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def states(self):
+        return {job["id"]: (job["state"], job["ended"]) for job in self.jobs("ls", "--all")}
+
+    def test_a_damaged_or_lost_journal_is_mended_from_the_users_areas_without_believing_them_for_others(self):
+        ended = self.run_job(*shell("exit 3"))["id"]
+        held = self.submit("--hold", *shell('touch "$FACTS/ran"'))
+        before = self.states()
+        journal = self.state / "journal"
+        self.stop_engine()
+        lines = journal.read_bytes().splitlines(keepends=True)
+        for line in range(1, len(lines)):
+            journal.write_bytes(b"".join(lines[:line] + lines[line + 1:]) + b"x\n")
+            self.recover()
+            self.start_engine()
+            states = self.states()
+            self.assertEqual(states[ended], before[ended], f"line {line}")
+            self.assertIn(states[held][0], ("held", "lost"), f"line {line}: {lines[line]}")
+            self.stop_engine()
+        area = self.state / "users" / str(self.uid["alice"])
+        stolen = area / "jobs" / ended.replace(self.names["alice"], self.names["bob"])
+        shutil.copytree(area / "jobs" / ended, stolen)
+        journal.unlink()
+        told = self.recover()
+        self.assertIn(f"{stolen.name}' is left out: it names another user", told)
+        self.start_engine()
+        self.assertEqual(self.states()[ended], before[ended])
+        self.assertEqual(self.states()[held][0], "lost")
+        self.assertNotIn(stolen.name, self.states())
+        self.assertFalse((self.facts / "ran").exists())
 
     def test_an_agent_that_its_user_kills_leaves_nothing_behind(self):
         job_id = self.running(*shell(f"echo $$ >{self.facts}/rank; {self.gate()}"))

@@ -7,11 +7,14 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/text.h"
 #include "daemon/engine.h"
+#include "daemon/recover.h"
 #include "model/job_id.h"
 #include "model/policy/policy_text.h"
 #include "mortal_files.h"
@@ -64,6 +67,78 @@ class World {
     StartEngine();
   }
 
+  // The same without faults: what the folders say is all there.
+  void QuietStep() {
+    const uint64_t what = random_.Below(16);
+    if (what < 4) return Submit();
+    if (what == 4)
+      return Request([this](const std::string& id) { (void)engine_->Cancel(id, "by the user"); });
+    if (what == 5) return Request([this](const std::string& id) { (void)engine_->Hold({id}); });
+    if (what == 6) return Request([this](const std::string& id) { (void)engine_->Release(id); });
+    agents_.Step();
+    Deliver();
+  }
+
+  // The engine ends, its journal is damaged once at random, `overcap daemon recover` mends it. `quiet`: there
+  // were no faults before, so that nothing but the end of the journal may be lost.
+  void DamageAndMend(bool quiet) {
+    files_.SetFreeBytes(std::nullopt);
+    life_.Revive();
+    const std::string path = StrCat(kRoot, "/journal");
+    std::map<std::string, Known> before;
+    for (const auto& [key, job] : engine_->table().jobs()) before.emplace(job->spec.id, Known(*job));
+    std::map<std::string, std::string> copies;
+    for (const auto& [id, known] : before) copies[id] = CopyOf(id);
+    engine_.reset();
+    agents_.EngineDied();
+    const std::string whole = *files_.Read(path);
+    const std::string damaged = Damaged(whole);
+    ASSERT_TRUE(files_.WriteAtomic(path, damaged, true));
+    const bool refused = !Fold(damaged, nullptr);
+    const bool gone = quiet && random_.Below(20) == 0;
+    if (gone) {
+      ASSERT_TRUE(files_.Remove(path));
+    }
+    const std::string boot = quiet ? agents_.CurrentBoot() : "";
+    const auto mended = MendRoot(files_, kRoot, false, boot, clock_.WallUs());
+    if (gone && before.empty()) return StartEngine();
+    ASSERT_TRUE(mended) << mended.error().message;
+    EXPECT_EQ(mended->starts_with("the journal is not damaged"), !refused && !gone) << *mended;
+    JobTable after;
+    ASSERT_TRUE(Fold(*files_.Read(path), &after)) << *mended;
+    const auto again = MendRoot(files_, kRoot, false, boot, clock_.WallUs());
+    ASSERT_TRUE(again);
+    EXPECT_TRUE(again->starts_with("the journal is not damaged")) << *again;
+    ++damages_seen, refusals_seen += refused || gone;
+    for (const auto& [id, known] : before) {
+      const Job* job = after.Find(id);
+      const std::string what =
+          StrCat(id, "\n", *mended, "\nbefore: ", JobStateName(known.state), HistoryOf(id));
+      if (job == nullptr &&
+          !quiet) {  // a power cut took its spec too: nothing is left to run, and it is named
+        EXPECT_NE(mended->find(id), std::string::npos) << what;
+        std::erase(accepted_, id);
+        continue;
+      }
+      ASSERT_NE(job, nullptr) << what;
+      const Known now(*job);
+      // A power cut may have taken the copy of a line that is damaged now: CheckAll() sees that nothing runs
+      // twice.
+      if (!quiet) continue;
+      EXPECT_EQ(now.state, known.state) << what;
+      EXPECT_EQ(now.ended_us, known.ended_us) << what;
+      EXPECT_EQ(now.ending, known.ending) << what;
+      EXPECT_EQ(now.progress, known.progress) << what;
+      EXPECT_EQ(now.slots, known.slots) << what;
+    }
+    StartEngine();
+    if (!quiet) return;
+    for (const auto& [id, text] : copies)
+      EXPECT_TRUE(CopyOf(id).starts_with(text) && Once(CopyOf(id))) << id << "\n"
+                                                                    << *mended << "\n"
+                                                                    << CopyOf(id);
+  }
+
   void Step() {
     switch (random_.Below(16)) {
       case 0:
@@ -98,6 +173,7 @@ class World {
     }
   }
 
+  static inline int damages_seen = 0, refusals_seen = 0;
   static inline int jobs_seen = 0, runs_seen = 0, preemptions_seen = 0, stopped_seen = 0;  // over all seeds
 
   void CheckAll() {
@@ -117,6 +193,75 @@ class World {
   }
 
  private:
+  struct Known {
+    explicit Known(const Job& job)
+        : state(job.state), ending(job.ending), progress(job.progress), ended_us(job.progress.ended_us) {
+      for (const Slot& slot : job.slots) slots.emplace_back(slot.attempt, slot.slot, slot.gpus);
+    }
+    JobState state;
+    Ending ending;
+    JobProgress progress;
+    int64_t ended_us;
+    std::vector<std::tuple<int, int, std::vector<int>>> slots;
+  };
+
+  std::string CopyOf(const std::string& id) {
+    return files_.Read(StrCat(kRoot, "/jobs/", id, "/events.jsonl")).value_or("");
+  }
+  static bool Once(const std::string& text) {
+    std::set<std::string> seen;
+    for (const std::string& line : Split(text, '\n')) {
+      if (!line.empty() && !seen.insert(line).second) return false;
+    }
+    return true;
+  }
+  // Reads a journal as the engine does.
+  bool Fold(const std::string& text, JobTable* table) {
+    JobTable own;
+    JobTable& all = table == nullptr ? own : *table;
+    EXPECT_TRUE(files_.WriteAtomic("/state/probe", text, true));
+    Journal probe(files_, "/state/probe");
+    return probe
+        .Open([&](const Event& event) {
+          return event.kind == EventKind::kMachine ? Result<void>() : all.Apply(event);
+        })
+        .has_value();
+  }
+
+  // One thing is wrong. Never a whole record missing at the end: nothing in the journal can show that.
+  std::string Damaged(const std::string& whole) {
+    std::vector<std::string> lines = Split(whole.substr(0, whole.size() - 1), '\n');
+    const size_t at = random_.Below(lines.size()), other = random_.Below(lines.size());
+    std::string text = whole;
+    switch (random_.Below(9)) {
+      case 0:
+        text[random_.Below(text.size() - 1)] ^= static_cast<char>(1 << random_.Below(8));
+        return text;
+      case 1:
+        return text + lines[at].substr(0, random_.Below(lines[at].size()));  // a torn write
+      case 2:
+        if (at + 1 < lines.size()) lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(at));
+        break;
+      case 3:
+        lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(other), lines[at]);
+        break;
+      case 4:
+        std::swap(lines[at], lines[other]);
+        break;
+      case 5:
+        return text + std::string(1 + random_.Below(5000), '\0');
+      case 6:
+        for (uint64_t i = 1 + random_.Below(300); i > 0; --i) text += static_cast<char>(random_.Below(256));
+        return text;
+      case 7:
+        for (char& byte : lines[at]) byte = static_cast<char>(random_.Below(256));
+        break;
+      default:
+        std::fill(lines[at].begin(), lines[at].end(), '\0');
+    }
+    return Join(lines, "\n") + "\n";
+  }
+
   void CheckRuns(const Job& job) {
     const int tasks = job.is_array() ? job.spec.array.Count() : 1;
     int ran = 0;
@@ -155,8 +300,9 @@ class World {
   // What the journal says of a job, for the message of a failure.
   std::string HistoryOf(const std::string& id) {
     std::string lines;
-    for (const Event& event : SalvageJournal(*files_.Read(StrCat(kRoot, "/journal"))).events) {
-      if (event.id == id) lines += "\n  " + EventToJson(event, false);
+    const auto salvaged = SalvageJournal(*files_.Read(StrCat(kRoot, "/journal")));
+    for (const auto& record : salvaged->records) {
+      if (record.event.id == id) lines += "\n  " + EventToJson(record.event, false);
     }
     return lines;
   }
@@ -320,6 +466,43 @@ TEST_P(EngineSimulation, DoesTheSameWhereLabsShareTheMachine) {
   for (int step = 0; step < kSteps && !HasFatalFailure(); ++step) world.Step();
   world.Settle();
   world.CheckAll();
+}
+
+// How many journals each test damages; OVERCAP_DAMAGES=500 in full.
+int Damages() {
+  return FromEnvironment("OVERCAP_DAMAGES", 50);
+}
+
+class DamagedJournal : public testing::Test {
+ protected:
+  static void Play(int damages, uint64_t first_seed, bool quiet, bool with_policy) {
+    World::damages_seen = World::refusals_seen = 0;
+    for (uint64_t seed = first_seed; World::damages_seen < damages && !HasFatalFailure(); ++seed) {
+      SCOPED_TRACE(StrCat("seed ", seed));
+      World world(seed, with_policy);
+      for (int round = 0; round < 3 && !HasFatalFailure(); ++round) {
+        for (int step = 0; step < 60; ++step) quiet ? world.QuietStep() : world.Step();
+        world.DamageAndMend(quiet);
+      }
+      world.Settle();
+      world.CheckAll();
+    }
+    EXPECT_GT(World::refusals_seen, damages / 3);
+  }
+};
+
+TEST_F(DamagedJournal, IsMendedToExactlyWhatItSaidAndNoJobRunsTwice) {
+  Play(Damages(), 1, true, false);
+}
+
+TEST_F(DamagedJournal, IsMendedWhereLabsShareTheMachine) {
+  Play(Damages(), 100'000, true, true);
+}
+
+// Power cuts, full disks and killed engines before: folders know less. Every journal is mended, nothing runs
+// twice.
+TEST_F(DamagedJournal, IsMendedAfterFaultsToo) {
+  Play(Damages(), 200'000, false, false);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, EngineSimulation,

@@ -13,6 +13,8 @@ namespace overcap::cli {
 class World;
 
 constexpr Flag kDaemonRootFlag = {"--root", "", "FOLDER", "the folder that holds the jobs"};
+constexpr Flag kDaemonRecoverFlags[] = {
+    kDaemonRootFlag, {"--gone", "", "HOST", "end the open slots of a host that will not come back"}};
 constexpr Flag kDaemonFlags[] = {
     kDaemonRootFlag,
     {"--idle-exit", "", "SECONDS", "end after so long without jobs and clients; 0: never"},

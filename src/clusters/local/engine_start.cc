@@ -35,7 +35,7 @@ std::vector<std::string> EngineEnvironment() {
     const std::string_view text(*entry);
     const bool ours = text.starts_with("OVERCAP_");
     const bool where = text.starts_with("OVERCAP_HOME=") || text.starts_with("OVERCAP_CONFIG=") ||
-                       text.starts_with("OVERCAP_SSH=");
+                       text.starts_with("OVERCAP_SSH=") || text.starts_with("OVERCAP_HOST=");
     if (!ours || where) env.emplace_back(text);
   }
   return env;
