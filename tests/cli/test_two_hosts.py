@@ -126,6 +126,8 @@ class TwoHosts(Rig):
             self.assertLess(time.monotonic() - began, 5)
             for word in ("host 'alpha'", "ssh alpha", "OVERCAP_HOME", "recover --gone alpha"):
                 self.assertIn(word, done.err)
+        status = b.overcap("daemon", "status")
+        self.assertEqual((status.status, "host 'alpha'" in status.out), (3, True), str(status))
         self.assertEqual(self.starts(), 1)
 
     def test_a_host_that_is_gone_gives_its_slots_back_when_the_user_says_so(self):

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/json_scan.h"
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/world.h"
 #include "control/engine_call.h"
+#include "sys/own_host_name.h"
+#include "sys/posix_files.h"
 
 namespace overcap::cli {
 namespace {
@@ -12,6 +17,16 @@ namespace {
 constexpr int kNotRunning = 3;
 constexpr Flag kDaemonStatusFlags[] = {
     {"--system", "", "", "the engine that all users of this machine share"}};
+
+// The other host whose engine daemon.lock names and that has not ended it (docs/formats/job-folder.md), or
+// "".
+std::string OtherHost(const std::string& root) {
+  const std::string lock = PosixFiles().Read(root + "/daemon.lock").value_or("");
+  const std::string_view words = Trim(std::string_view(lock).substr(std::min(lock.find('\n'), lock.size())));
+  const std::string host = JsonString(JsonMember(words, "host")).value_or("");
+  const bool ended = JsonMember(words, "ended") == "true";
+  return ended || host == OwnHost() ? "" : std::string(HostNameIn(host));
+}
 
 int SayNotRunning(const World& world, bool system) {
   if (world.out().json()) {
@@ -21,6 +36,9 @@ int SayNotRunning(const World& world, bool system) {
     world.out().Json(json.Key("uptime_s").Null().Key("counts").Null().EndObject().Text());
   } else if (system) {
     world.out().Line("the engine of this machine is not running; root starts it: systemctl start overcap");
+  } else if (const std::string host = OtherHost(world.root()); !host.empty()) {
+    world.out().Line(StrCat("no engine is running on this host; the one on host '", host,
+                            "' has not ended: ssh ", host, " overcap daemon status"));
   } else {
     world.out().Line("no engine is running; it starts by itself when a job is submitted");
   }
