@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <sys/types.h>
 
 #include "sys/supervisor.h"
@@ -12,6 +13,8 @@ class ClusterWatch : public GroupCompanion {
  public:
   virtual void OnSignal(int signal) = 0;          // of the agent; for those who do not ask a supervisor
   virtual bool IsOwnHelper(pid_t pid) const = 0;  // a process of its own, none of the ranks'
+  // NAME=VALUE in the environment of all that runs of the job on this node, its steps too. "": there is none.
+  virtual std::string JobMark() const { return {}; }
 };
 
 }  // namespace overcap

@@ -34,6 +34,15 @@ Ending EndingOf(const GroupEnd& end, const Resources& resources, bool kernel_kil
   return CannotRun("unknown end");
 }
 
+Ending BeforeItsNextAttempt(Ending ending, const GroupEnd& end, const JobSpec& spec) {
+  const bool by_warning = end.warned && end.cause == StopCause::kMemberFailed;
+  if (!spec.requeue_on_timeout || (end.cause != StopCause::kTimeLimit && !by_warning)) return ending;
+  ending.state = JobState::kPreempted;
+  ending.first_failed_rank = -1;
+  ending.reason = StrCat("time limit of ", FormatDuration(spec.resources.time_seconds), " reached");
+  return ending;
+}
+
 Ending CannotRun(const std::string& reason) {
   return {JobState::kFailed, kCannotRunStatus, 0, -1, reason};
 }

@@ -13,6 +13,8 @@ constexpr int kCannotRunStatus = 126;    // what the ranks need could not be pre
 
 // What the end of a group of ranks means for their attempt or task. `kernel_killed`: for want of memory.
 Ending EndingOf(const GroupEnd& end, const Resources& resources, bool kernel_killed);
+// At its time limit, or because of the warning before it, such a job goes back to the queue.
+Ending BeforeItsNextAttempt(Ending ending, const GroupEnd& end, const JobSpec& spec);
 // Nothing was run.
 Ending CannotRun(const std::string& reason);
 

@@ -10,6 +10,7 @@
 #include "agent/rank_environment.h"
 #include "base/text.h"
 #include "sys/free_port.h"
+#include "sys/proc_table.h"
 #include "sys/prompt_files.h"
 
 namespace overcap {
@@ -31,6 +32,15 @@ RankGroup::RankGroup(const JobSpec& spec, const AgentOptions& options, const Ran
       limits_(guard_.Limits()),
       master_port_(FreePort()),
       members_(spec.batch ? 1 : spec.resources.ranks_per_node) {
+  limits_.term_when_unheard = options.under.empty();  // this machine's engine warns before a stop only
+  limits_.warn_us = options.under.empty() ? spec.warn_seconds * 1'000'000 : 0;  // others warn us
+  limits_.warn_members_only = spec.warn_shell;
+  limits_.many_nodes = spec.resources.nodes > 1;
+  if (watch_ != nullptr && spec.batch) {
+    limits_.also_warned = [mark = watch_->JobMark()] {
+      return mark.empty() ? std::vector<pid_t>() : ProcessesWithEnvironment(mark);
+    };
+  }
   if (watch_ != nullptr) {
     limits_.leave_alone = [this, usual = limits_.leave_alone](pid_t pid) {
       return watch_->IsOwnHelper(pid) || (usual && usual(pid));
@@ -72,7 +82,10 @@ Ending RankGroup::Run(const std::vector<std::string>& logs, GroupObserver* obser
   guard_.Begin();
   const GroupEnd end = supervisor_.Run(&members_, limits_, observer, &keeper);
   keeper.Finish();
-  return EndingOf(end, spec_.resources, end.cause == StopCause::kMemberFailed && guard_.KernelKilled());
+  const bool kernel_killed = end.cause == StopCause::kMemberFailed && guard_.KernelKilled();
+  Ending ending = EndingOf(end, spec_.resources, kernel_killed);
+  const bool engine = options_.under.empty() && spec_.array.empty();
+  return engine && !kernel_killed ? BeforeItsNextAttempt(std::move(ending), end, spec_) : ending;
 }
 
 Result<std::vector<Fd>> RankGroup::OpenLogs(const std::vector<std::string>& logs) {

@@ -225,10 +225,14 @@ Result<void> BatchDirectives::TakeSwitch(const BatchOption& option) {
   return {};
 }
 
-// "B:USR1@120"
+// "B:USR1@120": to the shell of the script alone. Without B: to what the script runs.
 Result<void> BatchDirectives::TakeSignal(const BatchOption& option) {
   std::string_view text = option.value;
-  if (const size_t colon = text.find(':'); colon != std::string_view::npos) text.remove_prefix(colon + 1);
+  bool shell = false;
+  if (const size_t colon = text.find(':'); colon != std::string_view::npos) {
+    shell = text.substr(0, colon).find('B') != std::string_view::npos;
+    text.remove_prefix(colon + 1);
+  }
   const size_t at = text.find('@');
   std::string_view signal = text.substr(0, at);
   const int64_t seconds =
@@ -241,6 +245,7 @@ Result<void> BatchDirectives::TakeSignal(const BatchOption& option) {
     not_here_.push_back(option.Text());
   } else {
     wanted_.warn_seconds = seconds;
+    wanted_.warn_shell = shell;
   }
   return {};
 }
@@ -353,6 +358,7 @@ void BatchDirectives::Complete(JobRequest* request) {
   request->hold = request->hold || wanted_.hold;
   if (!request->requeue) request->requeue = wanted_.requeue;
   if (!request->warn_seconds) request->warn_seconds = wanted_.warn_seconds;
+  request->warn_shell = wanted_.warn_shell;
   request->env.insert(request->env.begin(), wanted_.env.begin(), wanted_.env.end());
   if (!outputs_.empty()) {
     wanted_.notes.push_back(StrCat("what the script writes goes to the job's own log, not by ",

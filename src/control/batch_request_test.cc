@@ -89,6 +89,14 @@ TEST(BatchRequest, TimesAreMinutesUnlessTheySayOtherwise) {
   EXPECT_EQ(seconds("-5"), -2);
 }
 
+TEST(BatchRequest, OnlyBSendsTheWarningToTheShellAlone) {
+  EXPECT_TRUE(Apply("#SBATCH --signal=RB:USR1@60\n").request.warn_shell);
+  EXPECT_FALSE(Apply("#SBATCH --signal=R:USR1@60\n").request.warn_shell);
+  const JobRequest request = Apply("#SBATCH --signal=USR1@60\n").request;
+  EXPECT_EQ(request.warn_seconds, 60);
+  EXPECT_FALSE(request.warn_shell);
+}
+
 TEST(BatchRequest, PlacementAndPolicyBecomeFieldsAndTheRestGoesAsItIs) {
   const JobRequest request =
       Apply(
@@ -104,6 +112,7 @@ TEST(BatchRequest, PlacementAndPolicyBecomeFieldsAndTheRestGoesAsItIs) {
   EXPECT_EQ(request.name, "train");
   EXPECT_EQ(request.requeue, true);
   EXPECT_EQ(request.warn_seconds, 120);
+  EXPECT_TRUE(request.warn_shell);
   EXPECT_TRUE(request.hold);
   EXPECT_EQ(FormatArraySpec(request.array), "0-9%2");
 }

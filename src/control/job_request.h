@@ -42,6 +42,7 @@ struct JobRequest {
   std::optional<bool> requeue;
   std::optional<bool> requeue_on_timeout;
   std::optional<int64_t> warn_seconds;
+  bool warn_shell = false;
   std::optional<int> max_restarts;
   int priority = 0;
   std::string batch_script;  // the command runs this script (its path in the folder), which has directives

@@ -43,6 +43,7 @@ void SetRequeue(const JobRequest& request, const JobDefaults& defaults, const Ca
       request.requeue_on_timeout.value_or(defaults.requeue_on_timeout && can.timeout_requeue);
   const bool warned = can.warning && (spec->requeue || spec->requeue_on_timeout);
   spec->warn_seconds = request.warn_seconds.value_or(warned ? defaults.warn_seconds : 0);
+  spec->warn_shell = request.warn_shell;
 }
 
 JobSpec SpecOf(const JobRequest& request, const JobDefaults& defaults, const SubmitTools& tools) {

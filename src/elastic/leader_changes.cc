@@ -22,7 +22,7 @@ void LeaderState::CheckRunning(int64_t now_us) {
   const Member* failed = nullptr;
   const Member* leaves = nullptr;
   std::string away;
-  bool all_done = true, checkpoint = false;
+  bool all_done = true, checkpoint = false, warned = false;
   for (size_t i = 0; i < group_.size(); ++i) {
     const auto at = members_.find(group_[i]);
     if (at == members_.end()) {
@@ -42,6 +42,7 @@ void LeaderState::CheckRunning(int64_t now_us) {
     if (!is_done && (member.gone || broken || stopped) && away.empty()) away = names_[i];
     all_done = all_done && is_done;
     if (!ours) continue;
+    warned = warned || report.warned;
     checkpoint = checkpoint || report.checkpoint > last_checkpoint_;
     last_checkpoint_ = std::max(last_checkpoint_, report.checkpoint);
     last_step_ = std::max(last_step_, report.step);
@@ -57,7 +58,8 @@ void LeaderState::CheckRunning(int64_t now_us) {
   const bool grows = GrowthWaits();
   if (grows && (config_.grow == Grow::kNow || checkpoint))
     return BeginStop("a node joined", true, false, now_us);
-  if (grows == grows_) return;
+  const bool tell = warned && std::exchange(warned_epoch_, record_.epoch) != record_.epoch;
+  if (grows == grows_ && !tell) return;
   grows_ = grows;
   AnswerAll(now_us);  // ranks that save from now on yield
 }

@@ -37,6 +37,7 @@ void LeaderState::Answer(Member* member, int64_t now_us) {
   if (member->connection < 0 || !member->reported) return;
   LeaderAnswer answer{member->report.sent_us, RightLeft(now_us), term_, false, OrderFor(*member)};
   answer.grows = phase_ == Phase::kRunning && config_.grow == Grow::kAtCheckpoint && grows_;
+  answer.warned = phase_ == Phase::kRunning && member->in_group && warned_epoch_ == record_.epoch;
   // Counted from its last word, which is when its clock began.
   if (phase_ != Phase::kEnded && Silent(*member, now_us)) answer.right_us = 0;
   messages_.emplace_back(member->connection, std::move(answer));

@@ -107,6 +107,7 @@ class LeaderState {
   int64_t sweep_us_ = kNever;  // the next time at which a member can have become silent
   bool changed_ = true;        // since the last Decide()
   bool first_group_ = true;    // of this term
+  int64_t warned_epoch_ = -1;  // a member of it was warned by its scheduler
   bool grows_ = false;         // somebody waits to be taken into the group, and the members know it
   Members_t members_;
   std::map<int, Member*> connections_;

@@ -48,6 +48,8 @@ void MemberState::OnAnswer(const LeaderAnswer& answer, int64_t now_us) {
   }
   Extend(answer.echo_us, answer.right_us, now_us);
   grows_ = answer.grows;
+  if (answer.warned && Running() && !stopping_ && !std::exchange(report_.warned, true))
+    actions_.emplace_back(WarnRanks{false});
   std::visit([&](const auto& order) { Obey(order, now_us); }, answer.order);
 }
 
@@ -65,6 +67,7 @@ void MemberState::Obey(const OrderRun& order, int64_t now_us) {
   report_.step = report_.checkpoint = -1;
   report_.slowest_rank = -1;
   report_.slowest_step = -1;
+  report_.warned = false;
   stopping_ = killed_ = stacked_ = false;
   term_at_us_ = kNever;
   if (report_.leaving) {
@@ -101,12 +104,17 @@ void MemberState::Obey(const OrderEnd& order, int64_t now_us) {
 void MemberState::Stop(bool warn, int64_t now_us) {
   if (stopping_) return;
   stopping_ = true;
-  if (!warn) {
+  if (!warn || interrupted_) {
     actions_.emplace_back(StopRanks{});
     return;
   }
   actions_.emplace_back(WarnRanks{});
-  term_at_us_ = After(now_us, grace_us_);
+  term_at_us_ = After(now_us, warn_us_);
+}
+
+// Ranks that do not listen have the time from now on, not from the end of the warning.
+void MemberState::OnWarned(bool heard, int64_t now_us) {
+  if (!heard && term_at_us_ != kNever) term_at_us_ = now_us;
 }
 
 void MemberState::Kill(std::string why) {
@@ -130,6 +138,10 @@ void MemberState::OnRanksEnded(bool well, int64_t now_us) {
   if (end_) actions_.emplace_back(EndAgent{*end_});
 }
 
+void MemberState::OnWarning(int64_t now_us) {
+  if (Running() && !std::exchange(report_.warned, true)) Tell(now_us);
+}
+
 void MemberState::OnStep(int64_t step) {
   if (Running()) report_.step = std::max(report_.step, step);
 }
@@ -148,8 +160,9 @@ bool MemberState::OnCheckpoint(int64_t step, int64_t now_us) {
   return grows_;
 }
 
-void MemberState::OnLeave(int64_t now_us) {
+void MemberState::OnLeave(int64_t now_us, bool interrupted) {
   if (report_.leaving) return;
+  interrupted_ = interrupted;
   report_.leaving = true;
   if (connected_) return Tell(now_us);
   LeaveAlone(now_us);

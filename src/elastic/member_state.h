@@ -17,7 +17,9 @@ namespace overcap::elastic {
 struct StartRanks {
   OrderRun plan;
 };
-struct WarnRanks {};   // USR1
+struct WarnRanks {    // the warning; OnWarned() hears whether a process of theirs handles it
+  bool stops = true;  // they are to end; else they may go on
+};
 struct StackRanks {};  // keep the stack of each
 struct StopRanks {};   // TERM, and KILL after the grace time
 struct KillRanks {     // now
@@ -33,20 +35,23 @@ using MemberAction = std::variant<StartRanks, WarnRanks, StackRanks, StopRanks, 
 // order, TakeActions() are carried out.
 class MemberState {
  public:
-  MemberState(ElasticTimes times, int64_t grace_us) : times_(times), grace_us_(grace_us) {}
+  // warn_us: between the warning and TERM.
+  MemberState(ElasticTimes times, int64_t warn_us) : times_(times), warn_us_(warn_us) {}
 
   void OnConnected(int64_t now_us);  // to a leader who knows the key; the join was sent
   void OnClosed();
   void OnAnswer(const LeaderAnswer& answer, int64_t now_us);
   void OnNod(const LeaderNod& nod, int64_t now_us);
 
+  void OnWarned(bool heard, int64_t now_us);
+  void OnWarning(int64_t now_us);  // this agent was warned, and has warned its ranks: the others hear of it
   void OnRankFailed(ElasticFailure failure, int64_t now_us);  // the first of this epoch
   void OnRanksEnded(bool well, int64_t now_us);               // nothing is left of them
   void OnStep(int64_t step);                        // that a rank has reached; told with the next report
   void OnSlowest(int rank, int64_t step);           // of the ranks here; as above
   bool OnCheckpoint(int64_t step, int64_t now_us);  // true: the rank shall yield
   void OnPort(int port) { report_.port = port; }    // held for the next epoch
-  void OnLeave(int64_t now_us);                     // TERM to this agent
+  void OnLeave(int64_t now_us, bool interrupted = false);  // TERM to this agent, or Ctrl-C: no warning then
   void OnTime(int64_t now_us);
   int64_t NextUs() const;  // when OnTime wants to be called
 
@@ -74,7 +79,7 @@ class MemberState {
   void LeaveAlone(int64_t now_us);
 
   const ElasticTimes times_;
-  const int64_t grace_us_;
+  const int64_t warn_us_;
   MemberReport report_;
   bool connected_ = false;
   int64_t term_ = 0;
@@ -85,7 +90,7 @@ class MemberState {
   int64_t next_beat_us_ = kNever;
   int64_t term_at_us_ = kNever;  // TERM follows the warning then
   bool stopping_ = false, killed_ = false, stacked_ = false;
-  bool grows_ = false, left_ = false;
+  bool grows_ = false, left_ = false, interrupted_ = false;
   std::optional<OrderEnd> end_;  // when nothing is left
   std::string waiting_for_;
   std::vector<ToLeader> messages_;

@@ -61,6 +61,7 @@ std::string EncodeOne(const MemberReport& m) {
   json.Field("state", RanksStateName(m.state)).Field("port", m.port).Field("leaving", m.leaving);
   json.Field("step", m.step).Field("checkpoint", m.checkpoint).Field("slowest_rank", m.slowest_rank);
   json.Field("slowest_step", m.slowest_step);
+  if (m.warned) json.Field("warned", true);
   if (m.failure) WriteFailure(*m.failure, &json);
   return Framed('H', &json);
 }
@@ -106,6 +107,7 @@ std::string EncodeOne(const LeaderAnswer& m) {
   JsonWriter json;
   json.BeginObject().Field("echo_us", m.echo_us).Field("right_us", m.right_us).Field("term", m.term);
   json.Field("grows", m.grows);
+  if (m.warned) json.Field("warned", true);
   std::visit([&json](const auto& order) { WriteOrder(order, &json); }, m.order);
   return Framed('A', &json);
 }
@@ -183,7 +185,7 @@ Result<MemberReport> DecodeReport(const nlohmann::json& json) {
   fields.Read("step", &m.step)
       .Read("checkpoint", &m.checkpoint)
       .Read("slowest_rank", &m.slowest_rank, -1, kMostRanks);
-  fields.Read("slowest_step", &m.slowest_step);
+  fields.Read("slowest_step", &m.slowest_step).Read("warned", &m.warned);
   m.seq = static_cast<uint32_t>(seq);
   const nlohmann::json* failure = fields.reader().Object("failure");
   if (state == RanksStateName(RanksState::kRunning)) {
@@ -249,7 +251,7 @@ Result<LeaderAnswer> DecodeAnswer(const nlohmann::json& json) {
   LeaderAnswer m;
   Bounded fields(json);
   fields.Time("echo_us", &m.echo_us).Time("right_us", &m.right_us).Time("term", &m.term);
-  fields.Read("grows", &m.grows);
+  fields.Read("grows", &m.grows).Read("warned", &m.warned);
   OC_TRY_VOID(fields.reader().Check());
   OC_TRY(order, DecodeOrder(json));
   m.order = std::move(order);

@@ -57,6 +57,7 @@ struct MemberReport {
   int64_t step = -1, checkpoint = -1;  // as ranks told; -1: never
   int slowest_rank = -1;               // of those that tell their step
   int64_t slowest_step = -1;
+  bool warned = false;  // in `epoch`: USR1 has come to this agent, and the whole group is to be warned
   std::optional<ElasticFailure> failure;  // in `epoch`
   bool operator==(const MemberReport&) const = default;
 };
@@ -96,7 +97,7 @@ struct OrderRun {
 
 struct OrderStop {
   int64_t epoch = 0;
-  bool warn = false;    // USR1 first, so that ranks can save
+  bool warn = false;    // the warning first, so that ranks can save
   bool stacks = false;  // keep the stack of every rank first
   std::string why;
   bool operator==(const OrderStop&) const = default;
@@ -115,6 +116,7 @@ struct LeaderAnswer {
   int64_t term = 0;
   bool grows = false;  // somebody waits for the next checkpoint
   Order order;
+  bool warned = false;  // the epoch that runs: warn your ranks, and go on
   bool operator==(const LeaderAnswer&) const = default;
 };
 

@@ -20,6 +20,7 @@ MemberReport Report() {
   report.checkpoint = 8;
   report.slowest_rank = 2;
   report.slowest_step = 9;
+  report.warned = true;
   report.failure = ElasticFailure{5, 137, 9, true, "failed", "killed \"hard\"", "line 1\nline 2"};
   return report;
 }

@@ -247,7 +247,54 @@ TEST(ElasticMember, WarnsFirstWhenItIsAskedTo) {
   (void)member.TakeActions();
   member.OnAnswer({0, 5 * kSecond, 1, false, OrderStop{1, true, false, ""}}, 10);
   EXPECT_TRUE(Does<WarnRanks>(&member));
+  member.OnWarned(true, 20);
+  member.OnTime(9 + kSecond);
+  EXPECT_FALSE(Does<StopRanks>(&member));
   member.OnTime(10 + kSecond);
+  EXPECT_TRUE(Does<StopRanks>(&member));
+}
+
+TEST(ElasticMember, StopsRanksThatDoNotHandleTheWarningAtOnce) {
+  MemberState member({}, kSecond);
+  member.OnConnected(0);
+  member.OnAnswer({0, 5 * kSecond, 1, false, RunOf(1)}, 0);
+  member.OnAnswer({0, 5 * kSecond, 1, false, OrderStop{1, true, false, ""}}, 10);
+  EXPECT_TRUE(Does<WarnRanks>(&member));
+  member.OnWarned(false, 20);
+  EXPECT_EQ(member.NextUs(), 20);
+  member.OnTime(20);
+  EXPECT_TRUE(Does<StopRanks>(&member));
+}
+
+TEST(ElasticMember, AWarningOfTheGroupReachesItsRanksOnceAndStopsNothing) {
+  MemberState member({}, kSecond);
+  member.OnConnected(0);
+  LeaderAnswer answer{0, 5 * kSecond, 1, false, RunOf(1)};
+  member.OnAnswer(answer, 0);
+  (void)member.TakeActions();
+  answer.warned = true;
+  member.OnAnswer(answer, 10);
+  EXPECT_TRUE(Does<WarnRanks>(&member));
+  member.OnWarned(false, 11);
+  member.OnAnswer(answer, 12);
+  member.OnTime(13);
+  EXPECT_TRUE(member.TakeActions().empty());
+  MemberState first({}, kSecond);
+  first.OnConnected(0);
+  first.OnAnswer({0, 5 * kSecond, 1, false, RunOf(1)}, 0);
+  EXPECT_FALSE(first.report().warned);
+  first.OnWarning(5);
+  EXPECT_TRUE(first.report().warned);
+}
+
+TEST(ElasticMember, CtrlCStopsItsRanksWithoutAWarning) {
+  MemberState member({}, kSecond);
+  member.OnConnected(0);
+  member.OnAnswer({0, 5 * kSecond, 1, false, RunOf(1)}, 0);
+  (void)member.TakeActions();
+  member.OnLeave(5, true);
+  EXPECT_TRUE(member.TakeActions().empty()) << "the leader says when";
+  member.OnAnswer({0, 5 * kSecond, 1, false, OrderStop{1, true, false, ""}}, 10);
   EXPECT_TRUE(Does<StopRanks>(&member));
 }
 

@@ -378,6 +378,7 @@ std::string SpecToJson(const JobSpec& spec) {
   WriteUnless(&out, "requeue", spec.requeue, standard.requeue);
   WriteUnless(&out, "requeue_on_timeout", spec.requeue_on_timeout, standard.requeue_on_timeout);
   WriteUnless(&out, "warn_seconds", spec.warn_seconds, standard.warn_seconds);
+  WriteUnless(&out, "warn_shell", spec.warn_shell, standard.warn_shell);
   WriteUnless(&out, "cpus_asked", spec.cpus_asked, standard.cpus_asked);
   WriteUnless(&out, "max_restarts", spec.max_restarts, standard.max_restarts);
   WriteUnless(&out, "priority", spec.priority, standard.priority);
@@ -427,6 +428,7 @@ Result<JobSpec> ReadSpec(const Json& object) {
   reader.Read("requeue", &spec.requeue);
   reader.Read("requeue_on_timeout", &spec.requeue_on_timeout);
   reader.Read("warn_seconds", &spec.warn_seconds);
+  reader.Read("warn_shell", &spec.warn_shell);
   reader.Read("cpus_asked", &spec.cpus_asked);
   reader.Read("max_restarts", &spec.max_restarts);
   reader.Read("priority", &spec.priority);

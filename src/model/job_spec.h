@@ -112,6 +112,7 @@ struct JobSpec {
   bool requeue = false;             // start again after preemption, reboot or a lost agent
   bool requeue_on_timeout = false;  // and when its time limit comes
   int64_t warn_seconds = 0;         // USR1 so long before the time limit; 0: none
+  bool warn_shell = false;  // of a batch script: the warning goes to its shell alone (--signal=B:USR1@60)
   bool cpus_asked = false;  // by its user: then a control group holds it to them, not its affinity alone
   int max_restarts = 0;     // start again after a failure, so many times
   int priority = 0;         // higher goes first

@@ -62,6 +62,7 @@ JobSpec AnySpec() {
   spec.batch = *rc::gen::arbitrary<bool>();
   spec.requeue_on_timeout = *rc::gen::arbitrary<bool>();
   spec.warn_seconds = *rc::gen::arbitrary<int64_t>();
+  spec.warn_shell = *rc::gen::arbitrary<bool>();
   spec.hold = *rc::gen::arbitrary<bool>();
   spec.requeue = *rc::gen::arbitrary<bool>();
   spec.max_restarts = *rc::gen::arbitrary<int>();

@@ -16,10 +16,12 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "sys/proc_table.h"
+#include "sys/warning.h"
 
 namespace overcap {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr int64_t kPatience = 365LL * 86'400 * 1'000'000;  // until the stop itself is asked for
 
 GroupRun::GroupRun(Supervisor* supervisor, std::vector<GroupMember>* members, const GroupLimits& limits,
                    GroupObserver* observer, GroupCompanion* companion)
@@ -48,6 +50,8 @@ void GroupRun::StartAll() {
   }
   now_us_ = super_.clock_.MonotonicUs();
   if (limits_.time_us > 0) time_limit_us_ = now_us_ + limits_.time_us;
+  if (limits_.time_us > 0 && limits_.warn_us > 0)
+    warn_at_us_ = std::max(now_us_, time_limit_us_ - limits_.warn_us);
   if (limits_.over_memory) memory_next_us_ = now_us_ + super_.times_.memory_poll;
   observer_.OnStarted(pids_);
 }
@@ -104,8 +108,12 @@ void GroupRun::StartFailed(int index, const Error& error) {
 
 void GroupRun::Decide() {
   now_us_ = super_.clock_.MonotonicUs();
-  if (super_.warnings_ > 0) Warn();
-  if (super_.cancel_ && alive_ > 0 && !limits_.companion_decides)
+  if (super_.warnings_ > 0) TakeWarning();
+  if (warn_at_us_ != 0 && now_us_ >= warn_at_us_) {
+    warn_at_us_ = 0;
+    end_.warned = alive_ > 0 && !ladder_ && Warn();
+  }
+  if (super_.cancel_ && (alive_ > 0 || early_) && !limits_.companion_decides)
     BeginStop(StopCause::kCancelled, super_.times_.grace);
   if (super_.hurry_ && ladder_) ladder_->Hurry(now_us_);
   if (time_limit_us_ != 0 && now_us_ >= time_limit_us_ && alive_ > 0) {
@@ -123,6 +131,8 @@ void GroupRun::CheckMemory() {
 
 void GroupRun::BeginStop(StopCause cause, int64_t grace_us) {
   if (end_.cause == StopCause::kNone) end_.cause = cause;
+  if (early_) ladder_->Limit(now_us_, grace_us);
+  early_ = false;
   if (!ladder_) ladder_.emplace(now_us_, grace_us, super_.times_.kill);
 }
 
@@ -145,9 +155,7 @@ void GroupRun::Climb() {
     case StopLadder::Step::kWait:
       return;
     case StopLadder::Step::kTerm:
-      SignalAll(SIGTERM);
-      SignalAll(SIGCONT);  // a stopped process takes no TERM
-      return;
+      return Stop();
     case StopLadder::Step::kKill:
       if (limits_.kill_more) limits_.kill_more();
       SignalAll(SIGKILL);
@@ -180,11 +188,36 @@ void GroupRun::SignalAll(int sig) {
   }
 }
 
-void GroupRun::Warn() {
-  super_.warnings_ = 0;
-  for (const Running& member : running_) {
-    if (member.pid > 0) kill(member.pid, SIGUSR1);
+// What ignores INT, as a shell's background processes do, gets TERM in its place.
+void GroupRun::Stop() {
+  const bool interrupted =
+      end_.cause == StopCause::kCancelled && alive_ > 0 && companion_ != nullptr && companion_->Interrupted();
+  SignalAll(interrupted ? SIGINT : SIGTERM);
+  for (const pid_t pid : interrupted ? Stoppable(ChildrenOf(getpid())) : std::vector<pid_t>()) {
+    if (IgnoresSignal(StatusOfProcess(pid), SIGINT)) kill(pid, SIGTERM);
   }
+  SignalAll(SIGCONT);  // a stopped process takes no TERM
+}
+
+bool GroupRun::Warn() {
+  if (!limits_.warn_members_only) {
+    return SendWarning(Stoppable(ChildrenOf(getpid())),
+                       limits_.also_warned ? limits_.also_warned() : std::vector<pid_t>(),
+                       limits_.many_nodes) > 0;
+  }
+  bool any = false;
+  for (const Running& member : running_) {
+    if (member.pid > 0) any = SendWarningTo(member.pid) || any;
+  }
+  return any;
+}
+
+// A warned group that does not listen is stopped with all the time that it would have had after the warning.
+void GroupRun::TakeWarning() {
+  super_.warnings_ = 0;
+  if (Warn() || !limits_.term_when_unheard || alive_ == 0 || ladder_) return;
+  BeginStop(StopCause::kCancelled, kPatience);
+  early_ = true;
 }
 
 void GroupRun::Wait() {
@@ -228,8 +261,9 @@ void GroupRun::AskCompanion(std::span<const pollfd> fds) {
 
 int64_t GroupRun::NextDeadline() const {
   int64_t next = kNever;
-  if (time_limit_us_ != 0 && alive_ > 0 && !ladder_) next = std::min(next, time_limit_us_);
-  if (memory_next_us_ != 0 && alive_ > 0 && !ladder_) next = std::min(next, memory_next_us_);
+  if (warn_at_us_ != 0 && alive_ > 0 && !ladder_) next = std::min(next, warn_at_us_);
+  if (time_limit_us_ != 0 && alive_ > 0 && (!ladder_ || early_)) next = std::min(next, time_limit_us_);
+  if (memory_next_us_ != 0 && alive_ > 0 && (!ladder_ || early_)) next = std::min(next, memory_next_us_);
   if (alive_ == 0 && !ladder_) next = std::min(next, linger_until_us_);
   if (ladder_) next = std::min(next, ladder_->NextUs());
   return next;

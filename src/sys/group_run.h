@@ -17,6 +17,7 @@ class GroupRun {
   GroupRun(Supervisor* supervisor, std::vector<GroupMember>* members, const GroupLimits& limits,
            GroupObserver* observer, GroupCompanion* companion);
   GroupEnd Run();
+  bool Warn();  // false: no process handles it
 
  private:
   struct Running {
@@ -39,7 +40,8 @@ class GroupRun {
   void Climb();
   void GiveUp();
   void SignalAll(int sig);
-  void Warn();
+  void Stop();
+  void TakeWarning();
 
   void Wait();
   int64_t NextDeadline() const;
@@ -82,9 +84,11 @@ class GroupRun {
   bool gave_up_ = false;
   int64_t now_us_ = 0;
   int64_t time_limit_us_ = 0;   // 0: none
+  int64_t warn_at_us_ = 0;      // before that; 0: not, or not any more
   int64_t memory_next_us_ = 0;  // 0: not watched
   int64_t linger_until_us_ = 0;
   std::optional<StopLadder> ladder_;
+  bool early_ = false;  // TERM came with a warning; the time to KILL begins with the TERM that follows it
   GroupEnd end_;
 };
 

@@ -24,6 +24,12 @@ StopLadder::Step StopLadder::Next(int64_t now_us) {
   return Step::kKill;
 }
 
+void StopLadder::Limit(int64_t now_us, int64_t grace_us) {
+  if (give_up_us_ != 0) return;  // KILL has been sent already
+  grace_us_ = std::min(grace_us_, grace_us);
+  if (term_sent_) next_us_ = std::min(next_us_, now_us + grace_us_);
+}
+
 void StopLadder::Hurry(int64_t now_us) {
   if (give_up_us_ != 0) return;  // KILL has been sent already
   term_sent_ = true;

@@ -14,9 +14,10 @@ class StopLadder {
   // grace_us 0: no TERM, KILL at once. Gives up kill_us after the first KILL.
   StopLadder(int64_t now_us, int64_t grace_us, int64_t kill_us);
 
-  Step Next(int64_t now_us);                   // kTerm comes once, kKill several times, kGiveUp for ever
-  void Hurry(int64_t now_us);                  // no more grace: KILL is next
-  int64_t NextUs() const { return next_us_; }  // until then it is kWait
+  Step Next(int64_t now_us);                     // kTerm comes once, kKill several times, kGiveUp for ever
+  void Hurry(int64_t now_us);                    // no more grace: KILL is next
+  void Limit(int64_t now_us, int64_t grace_us);  // after TERM: KILL comes grace_us from now, if not sooner
+  int64_t NextUs() const { return next_us_; }    // until then it is kWait
 
  private:
   bool term_sent_;

@@ -32,5 +32,24 @@ TEST(StopLadder, KillsWithGrowingPausesAndThenGivesUp) {
   EXPECT_EQ(ladder.Next(now + 1), Step::kGiveUp);
 }
 
+TEST(StopLadder, AGraceTimeWithoutAnEndGetsOne) {
+  StopLadder ladder(0, 1'000'000, 5000);
+  EXPECT_EQ(ladder.Next(0), Step::kTerm);
+  ladder.Limit(100, 50);
+  EXPECT_EQ(ladder.Next(149), Step::kWait) << "no second TERM";
+  EXPECT_EQ(ladder.Next(150), Step::kKill);
+}
+
+TEST(StopLadder, AnEndThatComesSoonerStays) {
+  StopLadder ladder(0, 100, 5000);
+  EXPECT_EQ(ladder.Next(0), Step::kTerm);
+  ladder.Limit(50, 1000);
+  EXPECT_EQ(ladder.NextUs(), 100);
+  StopLadder untold(0, 1000, 5000);
+  untold.Limit(0, 10);
+  EXPECT_EQ(untold.Next(0), Step::kTerm);
+  EXPECT_EQ(untold.NextUs(), 10);
+}
+
 }  // namespace
 }  // namespace overcap

@@ -35,7 +35,15 @@ Result<std::unique_ptr<Supervisor>> Supervisor::Make(const Clock& clock, Supervi
 
 GroupEnd Supervisor::Run(std::vector<GroupMember>* members, const GroupLimits& limits,
                          GroupObserver* observer, GroupCompanion* companion) {
-  return GroupRun(this, members, limits, observer, companion).Run();
+  GroupRun run(this, members, limits, observer, companion);
+  group_ = &run;
+  GroupEnd end = run.Run();
+  group_ = nullptr;
+  return end;
+}
+
+bool Supervisor::WarnGroup() {
+  return group_ != nullptr && group_->Warn();
 }
 
 void Supervisor::TakeSignals() {

@@ -20,6 +20,8 @@
 
 namespace overcap {
 
+class GroupRun;
+
 // How patient the supervisor is, in microseconds.
 struct SupervisorTimes {
   int64_t grace = 10'000'000;       // between TERM and KILL
@@ -62,6 +64,14 @@ struct GroupLimits {
   std::function<bool(pid_t)> leave_alone;
   bool independent = false;        // a member that fails stops nobody, and is no failure of the group
   bool companion_decides = false;  // TERM and INT do not stop the group: its companion sees them, and will
+  // Of the warning (sys/warning.h). Where it is followed by TERM in any case: when no process handles it the
+  // group gets its TERM at once, and the time until then to end. Else it has the time to itself.
+  int64_t warn_us = 0;  // so long before time_us is over the group is warned; 0: it is not
+  bool term_when_unheard = false;
+  bool warn_members_only = false;  // not what they have started
+  bool many_nodes = false;         // launchers among the processes reach ranks on other hosts
+  std::function<std::vector<pid_t>()>
+      also_warned;  // processes that are none of our descendants. May be empty
 };
 
 // Something else to wait for while a group runs: a connection, a terminal, a clock.
@@ -75,6 +85,8 @@ class GroupCompanion {
   // Of the stop that Act() asks for: between TERM and KILL; -1: the supervisor's own. Asked each time: 0 ends
   // a grace time that has begun.
   virtual int64_t GraceUs() const { return -1; }
+  // Whether a person typed Ctrl-C: members then get INT where others get TERM.
+  virtual bool Interrupted() const { return false; }
 };
 
 enum class StopCause { kNone, kMemberFailed, kCancelled, kTimeLimit, kMemoryLimit };
@@ -85,6 +97,7 @@ struct GroupEnd {
                           // one that died first, by the kernel's account
   ProcessEnd end{0, 0};   // of that member, else of the first that did not end well
   std::string reason;     // why it could not be executed; else empty
+  bool warned = false;    // a process of it handled the warning before its time limit
 };
 
 // Told what happens, in the order in which it happens, from inside Run().
@@ -98,7 +111,7 @@ class GroupObserver {
   virtual void OnOutput(int /*member*/, int /*stream*/, int64_t /*bytes*/) {}
 };
 
-// One per process, single-threaded: it takes all signals (TERM and INT cancel, USR1 is passed on, USR2 asks
+// One per process, single-threaded: it takes all signals (TERM and INT cancel, USR1 warns, USR2 asks
 // to drain, HUP and PIPE are dropped) and every child of the process, adopted ones included, is its own.
 class Supervisor {
  public:
@@ -120,6 +133,8 @@ class Supervisor {
   }  // USR2 had arrived when signals were last looked at; stays true
   // How many USR1 had arrived when signals were last looked at.
   int WarningsSeen() const { return warnings_seen_; }
+  // Warns the group that runs, as USR1 does; false: no process of it handles that, or none runs.
+  bool WarnGroup();
   int SignalFd() const { return inbox_.PollFd(); }  // readable when a signal has arrived
   // Sleeps, but no longer than until TERM or INT arrives.
   void Pause(int64_t us);
@@ -141,7 +156,8 @@ class Supervisor {
   int64_t cancel_us_ = 0;
   int warnings_ = 0;  // USR1 not yet passed on
   int warnings_seen_ = 0;
-  std::set<pid_t> given_up_;  // children that no KILL could end
+  GroupRun* group_ = nullptr;  // that runs
+  std::set<pid_t> given_up_;   // children that no KILL could end
 };
 
 }  // namespace overcap

@@ -166,6 +166,49 @@ TEST_F(SupervisorTest, PassesTheWarningOn) {
   EXPECT_EQ(ReadAll(LogPath(0)), "warned\n");
 }
 
+// A shell without a trap would die of it, and so would the sleep.
+TEST_F(SupervisorTest, WarnsWhatHandlesItAndNothingElse) {
+  EXPECT_EQ(Run({"sh -c 'trap \"touch $DIR/warned\" USR1; kill -USR1 $0; while ! [ -e $DIR/warned ]; do "
+                 "sleep 0.01; "
+                 "done' $PPID & wait; echo unhurt"}),
+            "started 1; end 0 0 0; none -1 0 0");
+  EXPECT_EQ(ReadAll(LogPath(0)), "unhurt\n");
+}
+
+TEST_F(SupervisorTest, AWarningThatIsNotHandledChangesNothing) {
+  EXPECT_EQ(Run({"kill -USR1 $PPID; sleep 0.2; echo unhurt"}), "started 1; end 0 0 0; none -1 0 0");
+  EXPECT_EQ(ReadAll(LogPath(0)), "unhurt\n");
+}
+
+TEST_F(SupervisorTest, AShellWithAnExitTrapDoesNotDieOfTheWarning) {
+  EXPECT_EQ(Run({"exec bash -c 'trap \"echo bye\" EXIT; kill -USR1 $PPID; sleep 0.2; echo unhurt'"}),
+            "started 1; end 0 0 0; none -1 0 0");
+  EXPECT_EQ(ReadAll(LogPath(0)), "unhurt\nbye\n");
+}
+
+TEST_F(SupervisorTest, WarnsTheMemberAloneWhereAsked) {
+  limits_.warn_members_only = true;
+  EXPECT_EQ(Run({"trap 'echo shell' USR1; sh -c 'trap \"echo child\" USR1; touch $DIR/up; sleep 0.5' & "
+                 "while ! [ -e $DIR/up ]; do sleep 0.01; done; kill -USR1 $PPID; wait; wait"}),
+            "started 1; end 0 0 0; none -1 0 0");
+  EXPECT_EQ(ReadAll(LogPath(0)), "shell\n");
+}
+
+// The grace time after TERM is 300 ms here; it begins with the stop, not with the warning.
+TEST_F(SupervisorTest, TermComesWithAnUnhandledWarningWhereAStopFollows) {
+  limits_.term_when_unheard = true;
+  EXPECT_EQ(
+      Run({"trap 'sleep 0.6; echo saved; exit 0' TERM; kill -USR1 $PPID; while :; do sleep 0.01; done"}),
+      "started 1; end 0 0 0; cancelled -1 0 0");
+  EXPECT_EQ(Saved(0), "saved\n");
+}
+
+TEST_F(SupervisorTest, TheStopThatFollowsTheWarningEndsTheGrace) {
+  limits_.term_when_unheard = true;
+  EXPECT_EQ(Run({"trap 'kill -TERM $PPID' TERM; kill -USR1 $PPID; while :; do sleep 0.01; done"}),
+            "started 1; end 0 137 9; cancelled -1 137 9");
+}
+
 TEST_F(SupervisorTest, EnforcesTheTimeLimit) {
   limits_.time_us = 50'000;
   EXPECT_EQ(Run({"exec sleep 100"}), "started 1; end 0 143 15; time -1 143 15");

@@ -207,6 +207,19 @@ class SeveralAgents(ElasticRig):
         self.assertIn("leaves", self.events(rest, "epoch")[-1]["why"])
         self.end_well(rest)
 
+    def test_a_warning_to_one_agent_reaches_the_ranks_of_all_and_stops_nothing(self):
+        script = "trap 'echo $RANK >> $FACTS/warned' USR1; " + TELL + STAY
+        for name in ("a", "b"):
+            self.agent(name, *self.flags("2:2"), *shell(script))
+        self.until_epoch(1, 4)
+        follower = "b" if self.events("a", "leads") else "a"
+        self.agents[follower].send_signal(signal.SIGUSR1)
+        warned = self.facts / "warned"
+        self.until(lambda: warned.exists() and len(warned.read_text().split()) == 4, "the ranks of both nodes to be warned")
+        self.assertEqual(sorted(warned.read_text().split()), ["0", "1", "2", "3"])
+        self.assertEqual(len(self.events("a", "epoch")), 1)
+        self.end_well("a", "b")
+
     def test_a_rank_that_fails_on_one_node_restarts_the_ranks_of_all(self):
         for name in ("a", "b"):
             self.agent(name, *self.flags("2:2", "--max-restarts", "2"), *shell(TELL + STAY))

@@ -45,7 +45,7 @@ class WhyPolicy(Rig):
 
     def hold(self, partition, gpus, lab, gate="gate", *words):
         return self.submit("-p", partition, "--account", lab, "-n", str(gpus), "--one-rank-per-node", *words,
-                           *shell(f'trap "" USR1; {self.gate(gate)}'))
+                           *shell(f'trap : USR1; {self.gate(gate)}'))
 
     def why(self, job):
         return json.loads(self.ok("why", job, "--json").out)

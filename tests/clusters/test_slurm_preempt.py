@@ -34,6 +34,32 @@ print(f"done at step {state['step']}", flush=True)
 """
 
 
+# As many programs do it by hand: USR1 means save and requeue, TERM means save. Started by srun in a script.
+BY_HAND = """
+import os, signal, subprocess, sys, time
+facts = os.environ["FACTS"]
+path = os.path.join(facts, "saved")
+leave, requeue = [], []
+signal.signal(signal.SIGTERM, lambda *_: leave.append(1))
+if "usr1" in sys.argv:
+    signal.signal(signal.SIGUSR1, lambda *_: (leave.append(1), requeue.append(1)))
+def write(name, text):
+    with open(os.path.join(facts, name + ".new"), "w") as file:
+        file.write(f"{text}\\n")
+    os.rename(os.path.join(facts, name + ".new"), os.path.join(facts, name))
+step = int(open(path).read()) if os.path.exists(path) else 0
+write(f"begin-{os.environ['OVERCAP_ATTEMPT']}-0", f"{step} -")
+while not os.path.exists(os.path.join(facts, "finish")):
+    time.sleep(0.01)
+    step += 1
+    if leave:
+        write("saved", step)
+        if requeue:
+            subprocess.check_call(["scontrol", "requeue", os.environ["SLURM_JOB_ID"]])
+        sys.exit(0 if requeue else 143)
+"""
+
+
 class PreemptRig(SlurmJobsRig):
     cluster = {"nodes": 2, "gpus": 2, "preemption": "qos", "accounting": Accounting(labs={"lab-a": None})}
     settings = "partition: short, account: lab-a"
@@ -41,6 +67,7 @@ class PreemptRig(SlurmJobsRig):
     def setUp(self):
         super().setUp()
         self.write("resume.py", RESUME)
+        self.write("by_hand.py", BY_HAND)
         self.env.update(PYTHONPATH=str(REPOSITORY / "python"), PYTHONDONTWRITEBYTECODE="1")
         self.resume = ["--", NODE_PYTHON, "-S", "resume.py"]
 
@@ -106,6 +133,58 @@ class Preempted(PreemptRig):
         self.assertEqual((job["state"], job["reason"], job["attempt"]), ("cancelled", "preempted", 1), job)
         self.assertRegex(self.rank_log(job_id), r"saved step [1-9]")
         self.assertFalse((self.folder(job_id) / "attempt-2").exists())
+
+
+class InAScript(PreemptRig):
+    cluster = {"nodes": 1, "gpus": 2, "preemption": "qos", "accounting": Accounting(labs={"lab-a": None})}
+
+    def script(self, *directives, words="usr1", before="", flags=("-n", "0")):
+        lines = ["#!/bin/bash", "#SBATCH -n 1 -N 1 --requeue", *directives, "trap 'echo over' EXIT", before,
+                 f"srun -u {NODE_PYTHON} -S by_hand.py {words}"]
+        self.write("job.sh", "\n".join(lines) + "\n")
+        return self.submit(*flags, "job.sh")
+
+    def check_resumed(self, job_id):
+        step, _ = self.begun(2)
+        self.assertGreater(step, 0)
+        self.assertEqual(int((self.facts / "saved").read_text()), step, "it goes on at the very step")
+        self.finished(job_id, attempts=2)
+
+    def test_a_program_that_requeues_itself_at_the_warning(self):
+        job_id = self.script("#SBATCH --signal=USR1@60 --time=1")
+        self.begun(1)
+        self.check_resumed(job_id)
+
+    def check_preempted(self, words):
+        job_id = self.script("#SBATCH --signal=USR1@60", words=words, flags=("-n", "2", "--qos", "over"))
+        self.begun(1)
+        self.slurm.submit("-A", "lab-a", "-N1", "--gpus-per-node=2", "-o", "/dev/null", "--wrap", "exec sleep 1")
+        self.check_resumed(job_id)
+
+    def test_preempted_a_program_that_saves_on_term_goes_on_at_its_step(self):
+        self.check_preempted("")
+
+    def test_preempted_a_program_that_handles_both_goes_on_at_its_step(self):
+        self.check_preempted("usr1")
+
+    def test_a_program_that_saves_on_term_only_is_not_killed_by_the_warning(self):
+        job_id = self.script("#SBATCH --signal=USR1@60", words="")
+        self.begun(1)
+        self.slurm.must(["scancel", "--signal=USR1", "--batch", str(self.slurm_id(job_id))])
+        time.sleep(2)
+        self.assertEqual(self.job(job_id)["state"], "running")
+        self.slurm.must(["scontrol", "requeue", str(self.slurm_id(job_id))])
+        self.check_resumed(job_id)
+
+    def test_b_sends_the_warning_to_the_shell_alone(self):
+        job_id = self.script("#SBATCH --signal=B:USR1@60", before='trap "echo told > $FACTS/shell; touch $FACTS/finish" USR1')
+        self.begun(1)
+        self.slurm.must(["scancel", "--signal=USR1", "--batch", str(self.slurm_id(job_id))])
+        time.sleep(2)
+        self.assertFalse((self.facts / "saved").exists(), "the program heard nothing")
+        (self.facts / "finish").touch()
+        self.assertEqual(self.overcap("wait", job_id, deadline=PATIENCE).status, 0)
+        self.assertEqual(self.fact("shell"), "told")
 
 
 class Told(PreemptRig):

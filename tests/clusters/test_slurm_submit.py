@@ -190,7 +190,7 @@ class Placement(SlurmSubmit):
     def test_a_cluster_without_partitions_refuses_them(self):
         for flag in (("-p", "short"), ("--account", "x"), ("--qos", "x"), ("--node", "n1"), ("--slurm-args", "--exclusive")):
             self.refused("-c", "local", "submit", *flag, "true", says=["'local'", "no partitions"])
-        self.refused("-c", "local", "submit", "--requeue-on-timeout", "true", says="cannot requeue")
+        self.refused("-c", "local", "submit", "--requeue-on-timeout", "--array", "0-1", "true", says="cannot requeue tasks of an array")
         self.assertEqual(self.jobs("-c", "local", "ls", "--all"), [])
         self.ok("daemon", "stop")
 

@@ -24,6 +24,7 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr int64_t kLeaveUs = 2'000'000;
 constexpr int64_t kRestUs = 5'000'000;  // for the others to end after the one that led them
 constexpr int64_t kSentUs = (kDrainSeconds + 5) * 1'000'000;  // and to have their logs in the job's store
 constexpr int64_t kLookUs = 200'000;
@@ -107,6 +108,7 @@ NodeAgents::NodeAgents(const JobSpec& spec, const AgentOptions& options, const R
       rest_until_us_(kNever),
       ended_us_(kNever) {
   limits_.independent = limits_.companion_decides = true;
+  limits_.warn_us = options.under.empty() ? spec.warn_seconds * 1'000'000 : 0;
   if (watch_ != nullptr) {
     limits_.leave_alone = [this, usual = limits_.leave_alone](pid_t pid) {
       return watch_->IsOwnHelper(pid) || (usual && usual(pid));
@@ -194,7 +196,7 @@ Ending NodeAgents::Run(const std::vector<std::string>& logs, GroupObserver* obse
   keeper.Finish();
   if (!end.reason.empty()) return CannotRun(end.reason);
   if (end.cause == StopCause::kTimeLimit || end.cause == StopCause::kMemoryLimit)
-    return overcap::EndingOf(end, whole_.resources, false);
+    return BeforeItsNextAttempt(overcap::EndingOf(end, whole_.resources, false), end, spec_);
   Ending ending = overcap::EndingOf(NodeEnds{ends.ends(), LastWord(), told_to_stop_});
   if (ending.state == JobState::kFailed && guard_.KernelKilled())
     ending = overcap::EndingOf(GroupEnd{StopCause::kMemoryLimit, -1, end.end, ""}, whole_.resources, true);
@@ -226,10 +228,11 @@ std::optional<GroupEvent> NodeAgents::LastWord() const {
   return last;
 }
 
-// The agents warn their ranks and those of the whole group, and end when these have.
+// The agents warn the ranks that listen, stop all, and end when these have: a third of the grace time, the
+// grace time, and a moment.
 void NodeAgents::TellToLeave() {
   told_to_stop_ = true;
-  leave_until_us_ = clock_.MonotonicUs() + grace_us_;
+  leave_until_us_ = clock_.MonotonicUs() + grace_us_ + grace_us_ / 3 + kLeaveUs;
   ends_->Tell(SIGTERM);
 }
 

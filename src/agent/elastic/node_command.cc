@@ -25,8 +25,7 @@ std::string Longer(const std::string& duration, int64_t seconds) {
 
 std::vector<std::string> LaunchWords(const NodeCommand& command) {
   const Resources& asked = command.spec.resources;
-  // A warning, then TERM, then KILL: each has its part of the time.
-  const int64_t grace_s = std::max<int64_t>(1, command.grace_us / 3 / kSecond);
+  const int64_t grace_s = std::max<int64_t>(1, command.grace_us / kSecond);
   const int64_t slack_s = (command.slack_us + kSecond - 1) / kSecond;
   std::vector<std::string> words{
       "launch",

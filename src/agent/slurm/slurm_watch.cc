@@ -90,6 +90,10 @@ void SlurmWatch::OnSignal(int signal) {
   Ask();
 }
 
+std::string SlurmWatch::JobMark() const {
+  return StrCat("SLURM_JOB_ID=", in_.start.job_id);
+}
+
 void SlurmWatch::LookAtFiles() {
   next_look_us_ = in_.clock.MonotonicUs() + kLookUs;
   if (report_ != nullptr) report_->Touch();

@@ -40,6 +40,7 @@ class SlurmWatch : public ClusterWatch {
   int64_t Prepare(std::vector<pollfd>* fds) override;
   bool Act(std::span<const pollfd> fds) override;
   void OnSignal(int signal) override;
+  std::string JobMark() const override;
   bool IsOwnHelper(pid_t pid) const override {
     return (question_ && question_->pid() == pid) || (listener_ && listener_->pid() == pid);
   }

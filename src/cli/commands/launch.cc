@@ -31,7 +31,7 @@ constexpr Flag kLaunchFlags[] = {
     {"--tee", "", "WHAT", "on the terminal: 0 (rank 0), all, or none"},
     {"--logs", "", "FOLDER", "where the logs go"},
     {"--pipes", "", "", "ranks write into pipes, not into their logs themselves"},
-    {"--grace", "", "TIME", "between TERM and KILL when ranks are stopped; 10s"},
+    {"--grace", "", "TIME", "between TERM and KILL when ranks are stopped; 10s, elastic 30s"},
     {"--master-port", "", "PORT", "MASTER_PORT of the ranks; a free one"},
     {"--dry-run", "", "", "print what would be run, run nothing"},
     {"--rdzv", "", "WHERE", "elastic: etcd://H1:2379,H2:2379/ID, tcp://HOST:PORT/ID or auto"},

@@ -66,6 +66,8 @@ Capabilities LocalCluster::GetCapabilities() const {
           .dependencies = true,
           .local_files = true,
           .placement = options_.system || access((options_.root + "/policy.yaml").c_str(), F_OK) == 0,
+          .warning = true,
+          .timeout_requeue = true,
           .stores = !options_.system,
           .max_nodes = 1,
           .nodes = {{GetMachine(), {}, {}, {}}}};
@@ -77,6 +79,11 @@ Result<std::string> LocalCluster::Call(const JsonWriter& request) {
 
 Result<SubmitPlan> LocalCluster::Plan(const JobSpec& spec) {
   OC_TRY_VOID(ValidateSpec(spec));
+  if (spec.requeue_on_timeout && !spec.array.empty()) {
+    return Fail(ErrorCode::kUsage,
+                StrCat("cluster '", spec.cluster, "' cannot requeue tasks of an array at their time limit"),
+                "submit them as jobs of their own, or leave out --requeue-on-timeout");
+  }
   if (options_.system && !machine_) {
     OC_TRY(machine, AskForMachine());
     machine_ = std::move(machine);

@@ -18,6 +18,11 @@ namespace {
 constexpr int64_t kLookUs = 30'000'000;   // whether there is something to do, also when nothing says so
 constexpr int64_t kLingerUs = 3'000'000;  // for members to hear that the job has ended
 
+// Ranks that handle the warning have this long before their TERM.
+int64_t WarnUs(int64_t grace_us) {
+  return grace_us / 3;
+}
+
 std::string NnodesText(const ElasticOptions& options) {
   return StrCat(options.min_nodes, ":", options.max_nodes);
 }
@@ -30,7 +35,7 @@ ElasticAgent::ElasticAgent(Parts parts)
       events_(parts_.world.clock, parts_.folder.path() + "/events.jsonl",
               std::string(parts_.world.variables.Get("OVERCAP_GROUP_EVENTS")), parts_.host,
               std::string(parts_.world.variables.Get("OVERCAP_ATTEMPT"))),
-      member_(times_, parts_.options.grace_us),
+      member_(times_, WarnUs(parts_.options.grace_us)),
       link_(parts_.world.clock, &parts_.world.random),
       alone_since_us_(NowUs()) {
   const ElasticOptions& options = parts_.options;
@@ -157,8 +162,10 @@ void ElasticAgent::Pump() {
   parts_.socket.Act([this](const RankSocket::Word& word) { return TakeWord(word); });
   if (parts_.supervisor.CancelRequested() && !leave_noted_) {
     leave_noted_ = true;
-    member_.OnLeave(NowUs());
+    member_.OnLeave(NowUs(), Interrupted());
   }
+  if (std::exchange(warnings_, parts_.supervisor.WarningsSeen()) != parts_.supervisor.WarningsSeen())
+    member_.OnWarning(NowUs());
   CheckHang();
   CheckReach();
   Settle();
@@ -175,6 +182,8 @@ void ElasticAgent::Stop(std::string message, ErrorCode code, std::string hint) {
 void ElasticAgent::Settle() {
   member_.OnTime(NowUs());
   for (const elastic::MemberAction& action : member_.TakeActions()) Carry(action);
+  member_.OnTime(NowUs());  // a warning that no rank handles
+  for (const elastic::MemberAction& action : member_.TakeActions()) Carry(action);
   for (const elastic::ToLeader& message : member_.TakeMessages()) link_.Send(message);
   if (member_.Running()) parts_.guard.KillAt(member_.KillAtUs() + times_.Guard() / 2);
 }
@@ -182,9 +191,9 @@ void ElasticAgent::Settle() {
 void ElasticAgent::Carry(const elastic::MemberAction& action) {
   if (const auto* start = std::get_if<elastic::StartRanks>(&action)) {
     start_ = start->plan;
-  } else if (std::get_if<elastic::WarnRanks>(&action) != nullptr) {
-    kill(getpid(), SIGUSR1);  // the supervisor passes it on
-    stopping_ = true;
+  } else if (const auto* warn = std::get_if<elastic::WarnRanks>(&action)) {
+    stopping_ = stopping_ || warn->stops;
+    member_.OnWarned(parts_.supervisor.WarnGroup(), NowUs());
   } else if (std::get_if<elastic::StackRanks>(&action) != nullptr) {
     KeepStacksNow();
   } else if (std::get_if<elastic::StopRanks>(&action) != nullptr) {

@@ -3,6 +3,7 @@
 // ranks as its leader orders. Decides nothing itself: elastic/leader_state and elastic/member_state do.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -61,6 +62,7 @@ class ElasticAgent : public GroupObserver, public GroupCompanion {
   int64_t Prepare(std::vector<pollfd>* fds) override;
   bool Act(std::span<const pollfd> fds) override;
   int64_t GraceUs() const override { return grace_us_; }
+  bool Interrupted() const override { return parts_.supervisor.CancelSignal() == SIGINT; }
 
  private:
   static constexpr int64_t kTroubleUs = 15'000'000;  // a rendezvous that was never reached
@@ -81,6 +83,7 @@ class ElasticAgent : public GroupObserver, public GroupCompanion {
   void Opened();
   void Obey(const elastic::ToMember& message);
   void CheckReach();
+  void CheckDenial();
   void CheckHang();
   bool TakeWord(const RankSocket::Word& word);
   void Settle();
@@ -116,8 +119,10 @@ class ElasticAgent : public GroupObserver, public GroupCompanion {
   int64_t linger_until_us_ = elastic::kNever;
   bool ever_joined_ = false, leave_noted_ = false;
   int64_t trouble_since_us_ = elastic::kNever, alone_since_us_;
-  int64_t heard_us_ = 0;  // of the leader
-  int64_t look_us_ = 0;   // when Looks() is asked for again
+  int64_t heard_us_ = 0;                       // of the leader
+  int64_t look_us_ = 0;                        // when Looks() is asked for again
+  int warnings_ = 0;                           // USR1 that have come
+  int64_t denied_since_us_ = elastic::kNever;  // what answers has another key
   std::string last_problem_;
 
   // The epoch that runs.

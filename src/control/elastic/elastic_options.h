@@ -22,9 +22,9 @@ struct ElasticOptions {
   int64_t ttl_us = 5'000'000;
   int64_t join_timeout_us = 600'000'000;
   int64_t last_call_us = 1'000'000;
-  int64_t hang_us = 0;  // 0: silence is no fault
-  int64_t grace_us = 3'000'000;
-  std::string local_addr;  // by which other nodes reach this one; "": as the leader is reached
+  int64_t hang_us = 0;            // 0: silence is no fault
+  int64_t grace_us = 30'000'000;  // between TERM and KILL, as torchrun has it
+  std::string local_addr;         // by which other nodes reach this one; "": as the leader is reached
   Tee tee = Tee::kRank0;
   bool pipes = false;  // ranks do not write their logs themselves
   std::string logs;    // folder; "": a new one below <root>/launches

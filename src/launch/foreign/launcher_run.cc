@@ -213,7 +213,7 @@ void LauncherRun::OnHello(Node* node, const node_link::Hello& hello) {
   node->said_hello = true;
   node->hello = hello;
   node->host = PlanNameOf(hello);
-  if (stop_us_ != 0) SendTo(node, node_link::Stop{hurry_ > 0 ? 0 : attempt_.grace_us});
+  if (stop_us_ != 0) SendTo(node, node_link::Stop{hurry_ > 0 ? 0 : attempt_.grace_us, Interrupted()});
   if (!place_ && place_until_us_ == 0) place_until_us_ = now_us_ + kPlaceWaitUs;
   if (!place_ && attempt_.plan.hosts.size() == 1) {
     place_ = {"127.0.0.1", attempt_.master_port != 0 ? attempt_.master_port : hello.free_port};

@@ -2,6 +2,7 @@
 // One attempt through srun or an mpiexec; nobody but its runner needs this header.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -97,6 +98,7 @@ class LauncherRun {
   bool Done() const;
   int64_t NextUs() const;
   std::string ProgramName() const;  // of the launcher
+  bool Interrupted() const { return end_.cause == AttemptEnd::Cause::kCancelled && end_.signal == SIGINT; }
   bool AllEnded() const { return ended_ == attempt_.plan.world_size; }
   bool AnyRankAlive() const;
   bool NodesGone() const;

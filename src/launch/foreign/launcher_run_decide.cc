@@ -125,7 +125,7 @@ void LauncherRun::BeginStop(Cause cause, int64_t grace_us) {
   stop_us_ = now_us_;
   stop_until_us_ = now_us_ + grace_us + kMarginUs;
   end_.cause = cause;
-  SendAll(node_link::Stop{grace_us});
+  SendAll(node_link::Stop{grace_us, Interrupted()});
   if (!nodes_.empty() && !launcher_.RanksSpeakThroughIt()) launcher_.Hush();
   if (nodes_.empty()) {
     launcher_.Signal(SIGTERM);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "sys/proc_table.h"
+#include "sys/warning.h"
 
 namespace overcap {
 
@@ -23,6 +24,14 @@ std::vector<pid_t> BegunBy(const WatchedRanks& ranks, const std::string& tag) {
            });
   });
   return pids;
+}
+
+void WarnFamily(const WatchedRanks& ranks, const std::string& tag) {
+  std::vector<pid_t> pids = BegunBy(ranks, tag);
+  for (const auto& rank : ranks) {
+    if (rank->alive()) pids.push_back(rank->pid());
+  }
+  (void)SendWarning(pids, {}, false);
 }
 
 void SignalFamily(const WatchedRanks& ranks, const std::string& tag, int sig) {

@@ -17,6 +17,9 @@ using WatchedRanks = std::vector<std::unique_ptr<WatchedRank>>;
 // given, and by descent.
 std::vector<pid_t> BegunBy(const WatchedRanks& ranks, const std::string& tag);
 
+// The warning (sys/warning.h) to those of the ranks' processes that handle it.
+void WarnFamily(const WatchedRanks& ranks, const std::string& tag);
+
 // To the ranks with their groups, and to whatever else they have begun that is in none of these.
 void SignalFamily(const WatchedRanks& ranks, const std::string& tag, int sig);
 

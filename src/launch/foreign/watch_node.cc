@@ -226,10 +226,9 @@ class WatchNode {
     } else if (std::holds_alternative<node_link::Stacks>(message)) {
       SendStacks();
     } else if (std::holds_alternative<node_link::Warn>(message)) {
-      for (const auto& rank : ranks_) {
-        if (rank->alive()) kill(rank->pid(), SIGUSR1);
-      }
+      WarnFamily(ranks_, tag_);
     } else if (const auto* stop = std::get_if<node_link::Stop>(&message)) {
+      stop_signal_ = stop->interrupted ? SIGINT : SIGTERM;
       BeginStop(stop->grace_us);
     }
   }
@@ -335,7 +334,7 @@ class WatchNode {
       case StopLadder::Step::kWait:
         break;
       case StopLadder::Step::kTerm:
-        SignalFamily(ranks_, tag_, SIGTERM);
+        SignalFamily(ranks_, tag_, stop_signal_);
         break;
       case StopLadder::Step::kKill:
         SignalFamily(ranks_, tag_, SIGKILL);
@@ -419,6 +418,7 @@ class WatchNode {
   std::vector<Waiting> waiting_;
   std::vector<std::unique_ptr<WatchedRank>> ranks_;
   std::optional<StopLadder> ladder_;
+  int stop_signal_ = SIGTERM;
   int joined_ = 0;
   int64_t now_us_ = 0, last_death_us_ = 0, sweep_at_us_ = kNever;
   bool alone_ = false, stopping_ = false, head_gone_ = false, gave_up_ = false, swept_ = false;

@@ -185,7 +185,7 @@ void Head::HandleHello(Link* link, const Hello& hello) {
   if (hello.protocol != kProtocol) return Close(link, StrCat("it speaks protocol ", hello.protocol));
   link->greeted = true;
   hellos_[link->host] = hello;
-  if (state_.Stopping()) link->channel.Send(Encode(ToNode(Stop{state_.StopGraceUs()})));
+  if (state_.Stopping()) link->channel.Send(Encode(ToNode(Stop{state_.StopGraceUs(), state_.Interrupted()})));
   state_.OnHello(link->host, NowUs());
 }
 
@@ -345,7 +345,7 @@ void Head::SendAll(const std::string& frame) {
 
 // Hosts without a hello cannot be told: their child ends, or the one that is everybody's.
 void Head::StopAll() {
-  SendAll(Encode(ToNode(Stop{state_.StopGraceUs()})));
+  SendAll(Encode(ToNode(Stop{state_.StopGraceUs(), state_.Interrupted()})));
   const auto greeted = [this](int host) {
     return std::any_of(links_.begin(), links_.end(),
                        [host](const auto& l) { return l->greeted && (l->host == host || host < 0); });

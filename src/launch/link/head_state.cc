@@ -114,6 +114,10 @@ void HeadState::OnSignal(int signal, int64_t now_us) {
   OnTime(now_us);
 }
 
+bool HeadState::Interrupted() const {
+  return end_.cause == AttemptEnd::Cause::kCancelled && end_.signal == SIGINT;
+}
+
 void HeadState::CannotRun(const Error& error, int64_t now_us) {
   if (Blame(AttemptEnd::Cause::kCannotRun)) {
     end_.message = error.message;

@@ -57,6 +57,7 @@ class HeadState {
 
   std::vector<Order> TakeOrders();
   int64_t StopGraceUs() const { return stop_grace_us_; }
+  bool Interrupted() const;  // by Ctrl-C
   bool Stopping() const { return stopping_; }
   bool Done() const;
   Host Of(int host) const { return hosts_[host].state; }

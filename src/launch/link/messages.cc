@@ -59,7 +59,9 @@ std::string EncodeOne(const Warn&) {
 
 std::string EncodeOne(const Stop& m) {
   JsonWriter json;
-  json.BeginObject().Field("grace_us", m.grace_us).EndObject();
+  json.BeginObject().Field("grace_us", m.grace_us);
+  if (m.interrupted) json.Field("interrupted", true);
+  json.EndObject();
   return Framed('T', &json);
 }
 
@@ -169,7 +171,7 @@ Result<ToNode> DecodePlace(Fields fields) {
 
 Result<ToNode> DecodeStop(Fields fields) {
   Stop m;
-  fields.Read("grace_us", &m.grace_us, 0, kAnyTime);
+  fields.Read("grace_us", &m.grace_us, 0, kAnyTime).Read("interrupted", &m.interrupted);
   return Checked<ToNode>(fields.reader(), m);
 }
 

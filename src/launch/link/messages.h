@@ -37,11 +37,12 @@ struct Place {
 struct Stacks {
   bool operator==(const Stacks&) const = default;
 };
-struct Warn {  // USR1 to every rank
+struct Warn {  // USR1 to every process of the ranks that handles it
   bool operator==(const Warn&) const = default;
 };
 struct Stop {
-  int64_t grace_us = 0;  // 0: KILL at once
+  int64_t grace_us = 0;      // 0: KILL at once
+  bool interrupted = false;  // by Ctrl-C: INT in the place of TERM
   bool operator==(const Stop&) const = default;
 };
 using ToNode = std::variant<Start, Place, Stacks, Warn, Stop>;

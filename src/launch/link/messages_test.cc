@@ -33,8 +33,9 @@ Start AnyStart() {
 }
 
 RC_GTEST_PROP(Messages, ToTheNodeComeBackAsTheyWere, ()) {
-  const std::vector<ToNode> all = {AnyStart(), Place{*Bytes(), *rc::gen::inRange(0, 65536)}, Stacks{}, Warn{},
-                                   Stop{*rc::gen::inRange<int64_t>(0, 1'000'000'000'000)}};
+  const std::vector<ToNode> all = {
+      AnyStart(), Place{*Bytes(), *rc::gen::inRange(0, 65536)}, Stacks{}, Warn{},
+      Stop{*rc::gen::inRange<int64_t>(0, 1'000'000'000'000), *rc::gen::arbitrary<bool>()}};
   for (const ToNode& message : all) {
     const auto back = DecodeToNode(Encode(message));
     RC_ASSERT(back.has_value());

@@ -49,6 +49,7 @@ class LocalRun : public GroupObserver, public GroupCompanion {
     logs_.WantsToShow(fds);
     return std::min(logs_.PrepareLook(fds), idle_.DeadlineUs());
   }
+  bool Interrupted() const override { return supervisor_.CancelSignal() == SIGINT; }
   bool Act(std::span<const pollfd>) override {
     const int64_t now_us = clock_.MonotonicUs();
     if (logs_.Look(now_us, clock_.WallUs()) || (idle_.Expired(now_us) && logs_.LookAtAll(clock_.WallUs())))

@@ -122,6 +122,8 @@ class NodeRun : public GroupObserver, public GroupCompanion {
     return stopping_;
   }
 
+  bool Interrupted() const override { return interrupted_; }
+
   // One that could not be started comes first, with the reason: the others ended because of it.
   void Finish(const GroupEnd& end) {
     const int culprit = first_rank_ + end.first_failed;
@@ -158,9 +160,10 @@ class NodeRun : public GroupObserver, public GroupCompanion {
     } else if (std::get_if<node_link::Stacks>(&*message) != nullptr) {
       SendStacks();
     } else if (std::get_if<node_link::Warn>(&*message) != nullptr) {
-      kill(getpid(), SIGUSR1);  // the supervisor passes it on
+      kill(getpid(), SIGUSR1);  // the supervisor warns
     } else if (const auto* stop = std::get_if<node_link::Stop>(&*message)) {
       stopping_ = true;
+      interrupted_ = stop->interrupted;
       if (stop->grace_us == 0) kill(getpid(), SIGQUIT);  // the supervisor's word for "at once"
     }
   }
@@ -186,7 +189,8 @@ class NodeRun : public GroupObserver, public GroupCompanion {
   std::vector<node_link::Ended> held_;  // while not all were started
   bool started_ = false;
   bool stopping_ = false;  // ranks may be killed by us from now on
-  bool gone_ = false;      // the head
+  bool interrupted_ = false;
+  bool gone_ = false;  // the head
 };
 
 // What this host cannot do is told as the failure of its first rank.
