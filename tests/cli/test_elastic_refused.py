@@ -89,7 +89,7 @@ class Refused(ElasticRig):
         finally:
             self.binary = mine
         self.assertEqual(len(done.err.strip().splitlines()), 1, str(done))
-        self.assertEqual(len(self.events("a", "epoch")), 1)  # nobody is disturbed
+        self.assertEqual(len(self.events("a", "epoch")), 1)  # the group is not disturbed
         self.go()
         self.assertEqual(self.ended_agent("a").status, 0)
 
@@ -117,6 +117,47 @@ class Refused(ElasticRig):
             self.refuse_elastic("--nnodes", "1:1", "--rdzv", where, status=6, says=[f"'{where[-4:]}'", "has already ended with status 0"])
         self.assertEqual(self.launch("--nnodes", "1:1", "--nproc-per-node", "1", "--rdzv", "auto:bad", *shell("exit 3")).status, 3)
         self.refuse_elastic("--nnodes", "1:1", "--rdzv", "auto:bad", status=6, says=["'bad'", "has already ended with status 3"])
+
+    def test_a_node_without_the_key_is_refused_with_the_line_that_sets_it(self):
+        del self.env["OVERCAP_RDZV_KEY"]
+        (port,) = free_ports(1)
+        flags = ("--nnodes", "1:3", "--nproc-per-node", "1", "--last-call", "0", "--rdzv", f"tcp://127.0.0.1:{port}/k")
+        command = shell(TELL + 'env > "$FACTS/env-$RANK"; ' + STAY)
+        self.agent("a", *flags, "--grow", "now", *command)
+        self.until_epoch(1, 1)
+        file = self.root / "home-a" / "elastic" / "k.key"
+        key = file.read_text().strip()
+        self.assertEqual(self.mode_of(file), 0o600)
+        self.assertRegex(key, "^[0-9a-f]{64}$")
+        done = self.refused("launch", *flags, "--grow", "now", *command, status=4, env={"OVERCAP_HOME": str(self.root / "home-b")},
+                            says=[f"tcp://127.0.0.1:{port}/k", "another key", "export OVERCAP_RDZV_KEY=", "k.key", "--rdzv-open"])
+        self.assertLess(done.seconds, 30, str(done))
+        self.refused("launch", *flags, "--rdzv-open", "--grow", "now", *command, status=4, says="another key")
+        self.assertEqual(len(self.events("a", "epoch")), 1)  # the group is not disturbed
+        self.agent("c", *flags, "--grow", "now", *command, env={"OVERCAP_RDZV_KEY": key})
+        self.until_epoch(2, 2)
+        self.agent("d", *flags, "--grow", "now", *command, env={"OVERCAP_HOME": str(self.root / "home-a")})  # a home in common
+        self.until_epoch(3, 3)
+        words = self.command_lines()
+        self.assertNotIn(key, str(words))
+        self.assertNotIn(key, (self.facts / "env-0").read_text())
+        self.go()
+        said = self.ended_agent("a").err
+        self.assertIn(f"cat {file}", said)
+        self.assertNotIn(key, said)
+        for name in ("c", "d"):
+            self.assertEqual(self.ended_agent(name).status, 0)
+
+    def test_an_open_group_takes_agents_without_a_key(self):
+        (port,) = free_ports(1)
+        flags = ("--nnodes", "2:2", "--nproc-per-node", "1", "--rdzv-open", "--rdzv", f"tcp://127.0.0.1:{port}/o")
+        self.refused("launch", *flags, "true", status=2, says="OVERCAP_RDZV_KEY is set")
+        del self.env["OVERCAP_RDZV_KEY"]
+        for name in ("a", "b"):
+            self.agent(name, *flags, *shell(TELL))
+        for name in ("a", "b"):
+            self.assertEqual(self.ended_agent(name).status, 0)
+        self.refused("launch", "--nnodes", "1:1", "--rdzv-open", "--rdzv", "auto:o", "true", status=2, says="has no key to leave out")
 
     def test_a_port_that_another_program_has_is_named(self):
         with Mute() as other:

@@ -118,6 +118,23 @@ class TwoUsers(Rig):
         self.assertNotEqual(done.status, 0, str(done))
         self.assertIn(str(self.alice_home), done.err)
 
+    def test_another_user_cannot_join_an_elastic_group(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        words = ["launch", "--nnodes", "1:2", "--nproc-per-node", "1", "--last-call", "0", "--grow", "now",
+                 "--rdzv", f"tcp://127.0.0.1:{port}/theirs", *shell('touch "$FACTS/begun-$(id -u)-$WORLD_SIZE"; ' + self.gate())]
+        alice = self.start(*words)
+        self.until(lambda: (self.facts / f"begun-{ALICE}-1").exists(), "her rank to run")
+        self.be(BOB)
+        self.refused(*words, status=4, says="another key", cwd=self.here, deadline=60)
+        self.assertEqual(sorted(path.name for path in self.facts.glob("begun-*")), [f"begun-{ALICE}-1"])
+        self.be(ALICE)
+        self.open_gate()
+        done = self.finish(alice)
+        self.assertEqual(done.status, 0, str(done))
+        self.assertNotIn("epoch 2", done.err)
+
     def test_the_default_home_is_private_too(self):
         del self.env["OVERCAP_HOME"]
         job_id = self.submit("true")

@@ -35,6 +35,7 @@ constexpr Flag kLaunchFlags[] = {
     {"--master-port", "", "PORT", "MASTER_PORT of the ranks; a free one"},
     {"--dry-run", "", "", "print what would be run, run nothing"},
     {"--rdzv", "", "WHERE", "elastic: etcd://H1:2379,H2:2379/ID, tcp://HOST:PORT/ID or auto"},
+    {"--rdzv-open", "", "", "elastic: no key; anyone who reaches the port of tcp:// may join"},
     {"--nproc-per-node", "", "P", "elastic: ranks of this node; a number, gpu, cpu or auto"},
     {"--max-restarts", "", "N", "elastic: start all again so often after a rank failed; 0"},
     {"--grow", "", "WHEN", "elastic: take new nodes now, at-checkpoint or never"},

@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t kSecond = 1'000'000;
 constexpr int kMost = 1'000'000;
 constexpr std::string_view kElasticFlags[] = {"--rdzv",
+                                              "--rdzv-open",
                                               "--rdzv-backend",
                                               "--rdzv_backend",
                                               "--rdzv-endpoint",
@@ -172,11 +173,20 @@ Result<void> ReadPlace(const Args& args, const LaunchOptions& common, const Vari
     OC_TRY(place, elastic::TorchRendezvous(backend, endpoint, id));
     options->place = std::move(place);
   }
+  options->open = args.Has("--rdzv-open");
   if (options->max_nodes > 1) options->place = elastic::PlaceUnderSlurm(std::move(options->place), variables);
   if (options->place.id.empty() && options->min_nodes > 1) {
     return Fail(ErrorCode::kUsage,
                 StrCat("--nnodes: nobody knows where to find ", options->min_nodes - 1, " other nodes"),
                 "--rdzv etcd://HOST:2379/ID, tcp://HOST:PORT/ID, or auto:ID on one machine");
+  }
+  if (options->open && options->place.kind != elastic::RendezvousPlace::Kind::kTcp) {
+    return Fail(ErrorCode::kUsage,
+                StrCat("--rdzv-open: '", options->place.Text(), "' has no key to leave out"),
+                "it is for tcp:// and for auto in a Slurm step of several nodes");
+  }
+  if (options->open && !variables.Get("OVERCAP_RDZV_KEY").empty()) {
+    return Fail(ErrorCode::kUsage, "--rdzv-open: OVERCAP_RDZV_KEY is set", "leave out one of them");
   }
   return {};
 }

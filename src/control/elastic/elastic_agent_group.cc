@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "control/elastic/elastic_agent.h"
+#include "elastic/host/rendezvous_key.h"
 
 namespace overcap {
 
@@ -14,6 +15,7 @@ using elastic::Standing;
 namespace {
 
 constexpr int64_t kConnectUs = 3'000'000;
+constexpr int64_t kDeniedUs = 6'000'000;  // a leader whose job has ended lingers for half of it
 constexpr int64_t kLookUs = 50'000;
 constexpr int64_t kLookOfEachUs = 1'000;
 
@@ -81,6 +83,11 @@ void ElasticAgent::BeginLeading(const Standing& standing) {
   if (!hub) return Stop(hub.error().message, hub.error().code);
   hub_ = std::move(*hub);
   leader_.emplace(Config(), record, standing.term, standing.quiet_us, NowUs());
+  const ElasticOptions& options = parts_.options;
+  if (!options.key_file.empty() && options.max_nodes > 1 && records_.empty()) {
+    parts_.voice.Say(StrCat("a node that does not see this home needs the group's key: ",
+                            elastic::KeyLine(parts_.host, options.key_file)));
+  }
   NoteForGroup("leads", [&](JsonWriter* json) { json->Field("term", standing.term); });
   if (member_.Connected()) member_.OnClosed();
   link_.Begin(standing.leader, kConnectUs);
@@ -130,6 +137,7 @@ void ElasticAgent::PumpLink() {
   const bool deaf = member_.Connected() && NowUs() >= heard_us_ + times_.Silence();
   if (link_.state() != elastic::MemberLink::State::kFailed && !deaf) return;
   last_problem_ = deaf ? "the leader has fallen silent" : link_.Problem();
+  CheckDenial();
   if (member_.Connected()) alone_since_us_ = NowUs();
   member_.OnClosed();
   link_.Close();
@@ -141,6 +149,7 @@ void ElasticAgent::PumpLink() {
 }
 
 void ElasticAgent::Opened() {
+  denied_since_us_ = kNever;
   heard_us_ = NowUs();
   link_.Send(Join());
   member_.OnConnected(NowUs());
@@ -162,6 +171,22 @@ void ElasticAgent::Obey(const elastic::ToMember& message) {
   } else if (const auto* nod = std::get_if<elastic::LeaderNod>(&message)) {
     member_.OnNod(*nod, NowUs());
   }
+}
+
+// A job's place may have belonged to another job a moment ago; one port of several may belong to any program.
+void ElasticAgent::CheckDenial() {
+  if (!link_.Denied()) return;
+  denied_since_us_ = std::min(denied_since_us_, NowUs());
+  const ElasticOptions& options = parts_.options;
+  if (NowUs() - denied_since_us_ < kDeniedUs || ever_joined_ || leader_ ||
+      options.place.endpoints.size() != 1)
+    return;
+  const std::string file =
+      options.key_file.empty() ? StrCat("<root>/elastic/", options.place.id, ".key") : options.key_file;
+  Stop(StrCat("what answers at '", options.place.Text(), "' is another job, or has another key"),
+       ErrorCode::kDenied,
+       StrCat("if it is this job: ", elastic::KeyLine(options.place.endpoints[0].first, file),
+              "; or --rdzv-open on all nodes"));
 }
 
 // Nobody waits for ever for who will not come.

@@ -6,6 +6,7 @@
 #include "control/launch_folder.h"
 #include "elastic/etcd/etcd_rendezvous.h"
 #include "elastic/host/host_rendezvous.h"
+#include "elastic/host/rendezvous_key.h"
 #include "launch/detect/gpu_probe.h"
 #include "sys/devices.h"
 #include "sys/inherited_children.h"
@@ -14,7 +15,22 @@
 namespace overcap {
 namespace {
 
-Result<std::unique_ptr<elastic::Rendezvous>> MakeRendezvous(const ElasticOptions& options,
+std::string FolderOfRendezvous(const LaunchWorld& world) {
+  const std::string_view folder = world.variables.Get("OVERCAP_RDZV_FOLDER");
+  return folder.empty() ? world.root + "/elastic" : std::string(folder);
+}
+
+// The secret of a group that meets at a port; where its user set none, that of a file.
+Result<std::string> SecretOf(const LaunchWorld& world, ElasticOptions* options) {
+  const std::string_view given = world.variables.Get("OVERCAP_RDZV_KEY");
+  if (options->place.kind != elastic::RendezvousPlace::Kind::kTcp || options->open || !given.empty())
+    return std::string(given);
+  const std::string folder = FolderOfRendezvous(world);
+  options->key_file = elastic::KeyFileOf(folder, options->place.id);
+  return elastic::SharedKey(folder, options->place.id, &world.random);
+}
+
+Result<std::unique_ptr<elastic::Rendezvous>> MakeRendezvous(const ElasticOptions& options, std::string secret,
                                                             const LaunchWorld& world,
                                                             const std::string& agent) {
   const elastic::ElasticTimes times{options.ttl_us};
@@ -36,10 +52,9 @@ Result<std::unique_ptr<elastic::Rendezvous>> MakeRendezvous(const ElasticOptions
     return std::unique_ptr<elastic::Rendezvous>(std::move(made));
   }
   elastic::HostRendezvousOptions host;
-  const std::string_view folder = variables.Get("OVERCAP_RDZV_FOLDER");
-  host.folder = folder.empty() ? world.root + "/elastic" : std::string(folder);
+  host.folder = FolderOfRendezvous(world);
   host.agent = agent;
-  host.secret = variables.Get("OVERCAP_RDZV_KEY");
+  host.secret = std::move(secret);
   host.times = times;
   OC_TRY(made, elastic::HostRendezvous::Make(options.place, std::move(host), world.clock, &world.random));
   return std::unique_ptr<elastic::Rendezvous>(std::move(made));
@@ -96,7 +111,8 @@ Result<int> RunElasticLaunch(ElasticOptions options, const LaunchWorld& world, L
   SupervisorTimes times;
   times.grace = options.grace_us;
   OC_TRY(supervisor, Supervisor::Make(world.clock, times, {.hangup_cancels = true, .second_kills = true}));
-  OC_TRY(rendezvous, MakeRendezvous(options, world, agent));
+  OC_TRY(secret, SecretOf(world, &options));
+  OC_TRY(rendezvous, MakeRendezvous(options, std::move(secret), world, agent));
   OC_TRY(socket, RankSocket::Make(StrCat("overcap-elastic-", agent)));
   OC_TRY(folder, LaunchFolder::Make(world.root, options.logs, id));
   const std::string host = OwnHostName();

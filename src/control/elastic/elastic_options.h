@@ -14,6 +14,8 @@ namespace overcap {
 // What `overcap launch --nnodes MIN:MAX` was asked for.
 struct ElasticOptions {
   elastic::RendezvousPlace place;
+  bool open = false;     // no key: who reaches the port may join
+  std::string key_file;  // where the group's key is, when no one set it; set by RunElasticLaunch
   int min_nodes = 1, max_nodes = 1;
   int ranks = 1;       // on this node
   int node_rank = -1;  // the place this node wants; -1: any

@@ -20,6 +20,7 @@ void MemberLink::Begin(const LeaderContact& leader, int64_t within_us) {
   until_us_ = now_us + within_us;
   state_ = State::kConnecting;
   problem_.clear();
+  denied_ = false;
   int64_t at_us = now_us;
   for (const std::string& address : leader.addresses) {
     tries_.push_back({Fd(), std::nullopt, at_us, address});
@@ -82,7 +83,10 @@ void MemberLink::Advance(Try* one) {
     one->handshake.emplace(Handshake::Role::kNode, leader_.key, random_);
   }
   const auto known = one->handshake->Step(one->fd);
-  if (!known) return give_up(known.error().message);
+  if (!known) {
+    denied_ = denied_ || known.error().code == ErrorCode::kDenied;
+    return give_up(known.error().message);
+  }
   if (!*known) return;
   Fd fd = std::move(one->fd);
   tries_.clear();

@@ -37,6 +37,7 @@ class MemberLink {
   bool TakeOpened();                                       // true once after it was opened
   const std::string& address() const { return address_; }  // ours on it
   const std::string& Problem() const { return problem_; }
+  bool Denied() const { return denied_; }  // of the last try: what answered has another key
 
  private:
   struct Try {
@@ -57,7 +58,7 @@ class MemberLink {
   std::vector<Try> tries_;
   int64_t until_us_ = 0;
   Fd fd_;
-  bool opened_ = false;
+  bool opened_ = false, denied_ = false;
   FrameReader in_{kMaxElasticFrame};
   FrameWriter out_;
   std::string address_, problem_;
