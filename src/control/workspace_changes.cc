@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/workspace_changes.h"
 
+#include <algorithm>
 #include <limits>
 #include <unistd.h>
 #include <unordered_set>
 
 #include "base/text.h"
+#include "snapshot/restore/leftovers.h"
 
 namespace overcap {
 namespace {
@@ -35,6 +37,26 @@ std::vector<FolderDifference> OnlyThere(const std::vector<FolderDifference>& dif
   return there;
 }
 
+// Pruned, or so damaged that nothing can be compared with it.
+bool IsGone(const Error& error) {
+  return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kCorrupt;
+}
+
+// The tree of that snapshot while it, or another one with the same tree, is in the repository.
+Result<std::optional<Digest>> KeptTree(const FoundWorkspace& found, const Repository& repository,
+                                       const std::string& id, const std::string& tree_hex) {
+  const auto tree = Digest::FromHex(tree_hex);
+  if (!tree || id.empty()) return std::optional<Digest>();
+  const auto snapshot = repository.Find(found.workspace.name, id);
+  if (snapshot && snapshot->record.tree == *tree) return tree;
+  if (!snapshot && !IsGone(snapshot.error()) && snapshot.error().code != ErrorCode::kConflict)
+    return Fail(snapshot.error());
+  OC_TRY(all, repository.Snapshots(found.workspace.name));
+  const bool kept =
+      std::ranges::any_of(all, [&](const NamedSnapshot& other) { return other.record.tree == *tree; });
+  return kept ? tree : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<FolderDifference> InBoth(const std::vector<FolderDifference>& first,
@@ -48,26 +70,45 @@ std::vector<FolderDifference> InBoth(const std::vector<FolderDifference>& first,
   return both;
 }
 
+Result<bool> BaseIsKept(const FoundWorkspace& found, const Repository& repository) {
+  if (!found.copy) return false;
+  OC_TRY(tree, KeptTree(found, repository, found.copy->base, found.copy->base_tree));
+  return tree.has_value();
+}
+
 Result<LocalChanges> FindLocalChanges(const FoundWorkspace& found, const Repository& repository,
                                       const Digest& target, std::optional<FolderLook>* look) {
-  const auto base = Digest::FromHex(found.copy ? found.copy->base_tree : "");
+  const WorkspaceCopy copy = found.copy.value_or(WorkspaceCopy{});
+  const bool in_part = !copy.restoring.empty();
+  OC_TRY(base, KeptTree(found, repository, copy.base, copy.base_tree));
+  OC_TRY(begun, KeptTree(found, repository, copy.restoring, copy.restoring_tree));
+  LocalChanges changes;
+  changes.known = false;
   if (base) {
-    const bool restores = look != nullptr && *base != target;
+    const bool restores = look != nullptr && *base != target && !in_part;
     auto since = CompareWith(found, repository, *base, restores ? std::optional(target) : std::nullopt);
-    if (since && (since->report.Same() || *base == target)) {
-      LocalChanges changes{std::move(since->report.differences)};
-      if (look != nullptr) *look = std::move(*since);
-      return changes;
-    }
+    if (!since && !IsGone(since.error())) return Fail(since.error());
     if (since) {
-      OC_TRY(from_target, CompareWith(found, repository, target));
-      return LocalChanges{InBoth(since->report.differences, from_target.report.differences)};
+      changes = {std::move(since->report.differences), true, since->report.newest_mtime_ns};
+      const bool last = changes.None() || (*base == target && !in_part);
+      if (last && look != nullptr && !in_part) *look = std::move(*since);
+      if (last) return changes;
     }
-    const ErrorCode code = since.error().code;  // its tree may have been pruned
-    if (code != ErrorCode::kNotFound && code != ErrorCode::kCorrupt) return Fail(since.error());
   }
-  OC_TRY(from_target, CompareWith(found, repository, target));
-  return LocalChanges{OnlyThere(from_target.report.differences), !base};
+  bool first = !changes.known;
+  for (const std::optional<Digest>& tree : {begun, std::optional(target)}) {
+    if (!tree || (tree == base && changes.known) || (!first && tree == begun && *tree == target)) continue;
+    auto other = CompareWith(found, repository, *tree);
+    if (!other && *tree != target && IsGone(other.error())) continue;
+    if (!other) return Fail(other.error());
+    changes.newest_mtime_ns = other->report.newest_mtime_ns;
+    changes.changes =
+        first ? std::move(other->report.differences) : InBoth(changes.changes, other->report.differences);
+    first = false;
+  }
+  if (!changes.known || in_part) changes.changes = OnlyThere(changes.changes);
+  if (begun) OC_TRY_VOID(EraseLeftovers(repository, *begun, found.folder, &changes.changes));
+  return changes;
 }
 
 std::string SomeOf(const std::vector<FolderDifference>& changes) {

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -21,6 +23,7 @@ constexpr std::string_view kFormat = "overcap workspace folder";
 constexpr int64_t kVersion = 1;
 // Who only looks whether somebody has the lock has it for a moment.
 constexpr std::chrono::milliseconds kPatience(300);
+constexpr int kMostSteps = 20;
 
 std::string CopyFile(const std::string& folder) {
   return LocalFolderOf(folder) + "/workspace.json";
@@ -41,6 +44,11 @@ std::string SingleQuoted(std::string_view text) {
     }
   }
   return quoted + "'";
+}
+
+// From its start. Best effort: the line is only for people, its ctime is what counts.
+void Rewrite(int fd, std::string_view text) {
+  if (ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0) (void)WriteAll(fd, text);
 }
 
 // The line that its holder has left there.
@@ -132,8 +140,21 @@ Result<FileLock> LockWorkspace(const std::string& folder, std::string_view what,
   const std::string line =
       StrCat("pid ", getpid(), " on ", OwnHostName(), ": ", what, ", since ", since.substr(0, 19), "Z\n");
   const int fd = lock->fd.Get();
-  if (ftruncate(fd, 0) == 0) (void)WriteAll(fd, line);
+  const int64_t before_ns = LockedNs(*lock);
+  // Later than the lock before, though the clock of a file system goes in steps of milliseconds.
+  for (int tries = 0; tries < kMostSteps; ++tries) {
+    Rewrite(fd, line);
+    if (LockedNs(*lock) != before_ns) break;
+    const struct timespec step = {0, 1'000'000};
+    (void)nanosleep(&step, nullptr);
+  }
   return lock;
+}
+
+int64_t LockedNs(const FileLock& lock) {
+  struct stat status {};
+  if (fstat(lock.fd.Get(), &status) != 0) return 1;  // then all that is there counts as new
+  return status.st_ctim.tv_sec * 1'000'000'000LL + status.st_ctim.tv_nsec;
 }
 
 std::optional<std::string> WorkspaceLockHolder(const std::string& folder) {

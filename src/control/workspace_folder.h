@@ -40,6 +40,8 @@ std::string WorkspaceAbove(const std::string& folder);
 // One process at a time saves or changes a workspace's folder. kConflict names who does. `what` is the
 // command, for others: "overcap workspace backup".
 Result<FileLock> LockWorkspace(const std::string& folder, std::string_view what, const Clock& clock);
+// When it was taken, by the clock of the folder's file system: what has a ctime before that was there.
+int64_t LockedNs(const FileLock& lock);
 // Who has the lock now: "pid 4711 on node7: overcap workspace backup, since ..."; nullopt: nobody.
 std::optional<std::string> WorkspaceLockHolder(const std::string& folder);
 

@@ -21,6 +21,15 @@ Result<void> CountSnapshots(const WorkspaceWorld& world, WorkspaceGlance* glance
   return {};
 }
 
+CompareReport ReportOf(LocalChanges changes) {
+  CompareReport report;
+  for (const FolderDifference& change : changes.changes)
+    ++(change.what == '+' ? report.added : change.what == '-' ? report.removed : report.changed);
+  report.newest_mtime_ns = changes.newest_mtime_ns;
+  report.differences = std::move(changes.changes);
+  return report;
+}
+
 }  // namespace
 
 std::vector<WorkspaceGlance> GlanceAtWorkspaces(const WorkspaceWorld& world, std::vector<Error>* problems) {
@@ -55,14 +64,18 @@ Result<WorkspaceStatus> LookAtWorkspace(const FoundWorkspace& found, const Repos
   for (const NamedSnapshot& snapshot : snapshots) {
     if (snapshot.Id() == found.copy->base) status.base = snapshot;
   }
-  const auto tree = Digest::FromHex(found.copy->base_tree);
-  if (!tree || !found.copy->restoring.empty()) return status;
-  CompareRequest request;
-  request.tree = *tree;
-  request.folder = found.folder;
-  request.seen_file = SeenFileOf(found.folder);
-  request.exclude = found.workspace.exclude;
-  if (auto changes = CompareFolder(repository, request)) status.changes = std::move(*changes);
+  const bool in_part = !found.copy->restoring.empty();
+  OC_TRY(kept, BaseIsKept(found, repository));
+  status.base_gone = !kept && !found.copy->base.empty();
+  auto target = Digest::FromHex(in_part ? found.copy->restoring_tree : found.copy->base_tree);
+  if (!kept && !in_part && status.newest) target = status.newest->record.tree;
+  if (!target) return status;
+  auto changes = FindLocalChanges(found, repository, *target);
+  if (changes) {
+    status.changes = ReportOf(std::move(*changes));
+  } else {
+    status.problem = changes.error().message;
+  }
   return status;
 }
 

@@ -29,7 +29,9 @@ struct WorkspaceStatus {
   std::optional<NamedSnapshot> newest;
   std::optional<NamedSnapshot> base;  // that the folder came from, or was saved as
   int64_t snapshots = 0;
-  std::optional<CompareReport> changes;  // since `base`; nullopt: not here, or it cannot be told
+  bool base_gone = false;                // the snapshot that the folder came from is not there any more
+  std::optional<CompareReport> changes;  // that are not saved; nullopt: not here, or it cannot be told
+  std::string problem;                   // why it cannot be told
   std::optional<std::string> busy;       // who saves or changes the folder now
   std::vector<WorkspacePlace> places;    // newest first
 };

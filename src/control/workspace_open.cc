@@ -120,7 +120,8 @@ Result<FoundWorkspace> FindWorkspaceHere(const WorkspaceWorld& world, std::strin
     return Fail(
         ErrorCode::kConflict,
         StrCat("workspace '", found.workspace.name, "' is only restored in part: '", found.folder, "'"),
-        StrCat("'overcap workspace init ", found.workspace.name, "' goes on with it"));
+        StrCat("'overcap workspace init ", found.workspace.name,
+               "' goes on with it and names what is in its way; with --force it does without that"));
   }
   return found;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/workspace_restore.h"
 
+#include <algorithm>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,8 +39,10 @@ tl::unexpected<Error> WouldLose(const FoundWorkspace& found, const NamedSnapshot
                                 const LocalChanges& changes) {
   const auto count = static_cast<int64_t>(changes.changes.size());
   if (!changes.known) {
+    const bool gone = found.copy && !found.copy->base.empty();
     return Fail(ErrorCode::kConflict,
-                StrCat("the snapshot that '", found.folder, "' came from is gone, and ", count,
+                StrCat(gone ? "the snapshot that '" : "it is not known which snapshot '", found.folder,
+                       gone ? "' came from is gone, and " : "' came from, and ", count,
                        count == 1 ? " entry differs" : " entries differ", " from ", snapshot.ShortId(), ": ",
                        SomeOf(changes.changes)),
                 std::string(kBackupHint));
@@ -50,10 +53,23 @@ tl::unexpected<Error> WouldLose(const FoundWorkspace& found, const NamedSnapshot
       std::string(kBackupHint));
 }
 
-// The whole folder becomes the snapshot; a crash is seen by the mark and continued by the next init.
+// What a restore leaves alone of what it finds.
+struct Respect {
+  int64_t looked_ns = 0;  // RestoreRequest
+  std::vector<std::string> keep;
+};
+
+std::vector<std::string> PathsOf(const LocalChanges& changes) {
+  std::vector<std::string> paths;
+  for (const FolderDifference& change : changes.changes) paths.push_back(change.path);
+  return paths;
+}
+
+// The whole folder becomes the snapshot; a crash is seen by the mark and continued by the next init. Where
+// something could not be restored the mark stays, too, unless all of it is newer work that was kept.
 Result<RestoreReport> RestoreWhole(const WorkspaceWorld& world, const FoundWorkspace& found,
                                    const Repository& repository, const NamedSnapshot& snapshot,
-                                   bool remove_extra, std::optional<FolderLook>* look,
+                                   bool remove_extra, std::optional<FolderLook>* look, Respect respect,
                                    const WorkspaceRestoreOptions& options) {
   WorkspaceCopy marked = found.copy.value_or(WorkspaceCopy{});
   marked.workspace = found.workspace.name;
@@ -67,11 +83,13 @@ Result<RestoreReport> RestoreWhole(const WorkspaceWorld& world, const FoundWorks
   request.remove_extra = remove_extra;
   request.exclude = found.workspace.exclude;
   request.look = look->has_value() ? &**look : nullptr;
+  request.looked_ns = options.force ? 0 : respect.looked_ns;
+  request.keep = std::move(respect.keep);
   OC_TRY(report, Restore(repository, request));
   FoundWorkspace now = found;
   now.copy = marked;
   OC_TRY_VOID(WriteActivate(found.workspace, found.folder));
-  OC_TRY_VOID(NoteEqual(world, now, snapshot));
+  if (report.failed == report.kept || options.force) OC_TRY_VOID(NoteEqual(world, now, snapshot));
   return report;
 }
 
@@ -134,6 +152,28 @@ Result<void> CheckTarget(const std::string& target, const Digest& tree, bool for
               "--to names another folder; --force restores over what is there");
 }
 
+// Whether a restore of `paths` (all when empty) changes it: what is at or below one of them and in the way,
+// and what stands on the way to one where a folder should be. What only the folder has stays there.
+bool WouldReplace(const std::string& folder, const FolderDifference& difference,
+                  const std::vector<std::string>& paths) {
+  if (paths.empty()) return true;
+  if (difference.what != '~') return false;
+  if (IsWanted(difference.path, paths)) return true;
+  struct stat status {};
+  const bool is_folder =
+      lstat(StrCat(folder, "/", difference.path).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  return !is_folder && std::ranges::any_of(paths, [&](const std::string& wanted) {
+    return wanted.starts_with(difference.path + "/");
+  });
+}
+
+// When the mark was written, by the clock of its file system.
+int64_t ChangedNs(const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return 1;  // then all that is there counts as new
+  return status.st_ctim.tv_sec * 1'000'000'000LL + status.st_ctim.tv_nsec;
+}
+
 }  // namespace
 
 bool IsWanted(std::string_view path, const std::vector<std::string>& paths) {
@@ -159,6 +199,7 @@ Result<WorkspaceInit> InitWorkspace(const WorkspaceWorld& world, FoundWorkspace 
   init.folder = found.folder;
   init.snapshot = newest;
   const bool was_ours = found.copy.has_value();
+  Respect respect{LockedNs(lock), {}};
   std::optional<FolderLook> look;
   if (was_ours && !options.force) {
     OC_TRY(changes, FindLocalChanges(found, repository, newest.record.tree, &look));
@@ -169,9 +210,11 @@ Result<WorkspaceInit> InitWorkspace(const WorkspaceWorld& world, FoundWorkspace 
       OC_TRY_VOID(WriteActivate(found.workspace, found.folder));
       return init;
     }
-    if (!changes.None()) return WouldLose(found, newest, changes);
+    // Where a restore was cut off it goes on around them: a backup has to wait for its end.
+    if (!changes.None() && found.copy->restoring.empty()) return WouldLose(found, newest, changes);
+    respect.keep = PathsOf(changes);
   }
-  auto report = RestoreWhole(world, found, repository, newest, was_ours, &look, options);
+  auto report = RestoreWhole(world, found, repository, newest, was_ours, &look, std::move(respect), options);
   if (!report) {
     if (!was_ours) LeaveNothing(found.folder, made, options);
     return Fail(report.error());
@@ -189,14 +232,17 @@ Result<RestoreReport> RestoreInPlace(const WorkspaceWorld& world, const FoundWor
   if (!options.force) {
     OC_TRY(changes, FindLocalChanges(found, repository, snapshot.record.tree, &look));
     std::erase_if(changes.changes, [&](const FolderDifference& difference) {
-      return !IsWanted(difference.path, paths) || (!paths.empty() && difference.what != '~');
+      return !WouldReplace(found.folder, difference, paths);
     });
     if (!changes.None()) return WouldLose(found, snapshot, changes);
   }
-  if (paths.empty()) return RestoreWhole(world, found, repository, snapshot, true, &look, options);
+  const int64_t looked_ns = LockedNs(lock);
+  if (paths.empty())
+    return RestoreWhole(world, found, repository, snapshot, true, &look, {looked_ns, {}}, options);
   RestoreRequest request = RequestFor(snapshot.record.tree, found.folder, options);
   request.paths = paths;
   request.exclude = found.workspace.exclude;
+  request.looked_ns = options.force ? 0 : looked_ns;
   return Restore(repository, request);
 }
 
@@ -211,6 +257,8 @@ Result<RestoreReport> RestoreElsewhere(const Repository& repository, const Named
   OC_TRY_VOID(files.WriteAtomic(RestoreMark(target), tree.Hex() + "\n", false));
   RestoreRequest request = RequestFor(tree, target, options);
   request.paths = paths;
+  request.looked_ns = options.force ? 0 : ChangedNs(RestoreMark(target));
+  request.keep_foreign = !options.force;
   auto report = Restore(repository, request);
   if (report) {
     RemoveMark(target);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workspaces from their making to their end, with a repository in memory.
 #include <gtest/gtest.h>
+#include <mutex>
 
 #include "base/text.h"
 #include "control/workspace_backup.h"
@@ -89,12 +90,72 @@ TEST_F(WorkspaceUse, WhatWasWrittenWhileARestoreWasCutOffIsNotLost) {
   const std::atomic<bool> stop{true};
   ASSERT_FALSE(Init({false, {}, &stop}));
   Write("a", "mine");
-  const auto refused = Init();
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  const auto gone_on = Init();
+  ASSERT_TRUE(gone_on) << gone_on.error().message;
+  EXPECT_EQ(gone_on->report.kept, 1);
+  EXPECT_EQ(gone_on->report.failed, 1);
   EXPECT_EQ(Read("a"), "mine");
-  ASSERT_TRUE(Init({.force = true, .progress = {}, .stop = nullptr}));
+  ASSERT_TRUE(BackUp());
+  const auto old = Open().Find("work", "latest~1");
+  ASSERT_TRUE(old);
+  ASSERT_TRUE(RestoreInPlace(world_, Found(), Open(), *old, {}, {}));
   EXPECT_EQ(Read("a"), "1");
+}
+
+TEST_F(WorkspaceUse, WhatChangesWhileARestoreGoesOnIsKeptAndNamed) {
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  ASSERT_TRUE(files_.MakeFolders(Folder() + "/gone/deep"));
+  for (int i = 0; i < 50; ++i) {
+    Write(StrCat("file", i), "1");
+    Write(StrCat("gone/deep/", i), "1");
+  }
+  ASSERT_TRUE(BackUp());
+  const auto first = Open().Find("work", "latest");
+  for (int i = 0; i < 50; ++i) Write(StrCat("file", i), "two");
+  Write("new", "two");
+  ASSERT_TRUE(files_.RemoveTree(Folder() + "/gone"));
+  ASSERT_TRUE(BackUp());
+  const auto second = Open().Find("work", "latest");
+  ASSERT_TRUE(first && second);
+  ASSERT_TRUE(RestoreInPlace(world_, Found(), Open(), *first, {}, {}));
+
+  // The first call comes when one file is there: all others are still to be replaced, made or removed.
+  std::once_flag once;
+  WorkspaceRestoreOptions options;
+  options.progress = [&](const RestoreProgress&) {
+    std::call_once(once, [&] {
+      for (int i = 0; i < 50; ++i) Write(StrCat("file", i), "mine");
+      Write("new", "mine");
+      ASSERT_TRUE(files_.MakeFolders(Folder() + "/gone/deep"));
+      Write("gone/deep/mine", "mine");
+    });
+  };
+  const auto report = RestoreInPlace(world_, Found(), Open(), *second, {}, options);
+  ASSERT_TRUE(report) << report.error().message;
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(Read(StrCat("file", i)), "mine") << i;
+  EXPECT_EQ(Read("gone/deep/mine"), "mine");
+  EXPECT_EQ(Read("new"), "mine");
+  EXPECT_GE(report->kept, 48);
+  EXPECT_EQ(report->failed, report->kept);
+  ASSERT_TRUE(BackUp());
+  EXPECT_TRUE(LookAtWorkspace(Found(), Open())->changes->Same());
+}
+
+TEST_F(WorkspaceUse, AForgottenSnapshotProvesNothing) {
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  Write("a", "1");
+  ASSERT_TRUE(BackUp());
+  Write("a", "two");
+  ASSERT_TRUE(BackUp());
+  ASSERT_TRUE(Open().Forget(*Open().Find("work", "latest")));
+  const auto status = LookAtWorkspace(Found(), Open());
+  ASSERT_TRUE(status && status->changes);
+  EXPECT_TRUE(status->base_gone);
+  EXPECT_EQ(status->changes->changed, 1);
+  EXPECT_EQ(Init().error().code, ErrorCode::kConflict);
+  EXPECT_EQ(Read("a"), "two");
+  ASSERT_TRUE(BackUp());
+  EXPECT_EQ(Init()->outcome, InitOutcome::kHasNewest);
 }
 
 TEST_F(WorkspaceUse, AFolderWhoseSnapshotIsGoneIsNotOverwritten) {

@@ -45,6 +45,7 @@ std::string JsonOf(const WorkspaceStatus& status, const std::vector<ServiceSeen>
   json.Field("snapshots", status.snapshots);
   WriteSnapshot(&json, "newest", status.newest);
   WriteSnapshot(&json, "base", status.base);
+  json.Field("base_gone", status.base_gone);
   json.Key("changes");
   if (status.changes) {
     json.BeginObject().Field("added", status.changes->added).Field("removed", status.changes->removed);
@@ -107,9 +108,14 @@ void PrintText(World& world, const WorkspaceStatus& status, const std::vector<Se
   } else {
     line("newest", "none");
   }
+  if (status.base_gone && status.found.copy->restoring.empty()) {
+    line("has", StrCat(status.found.copy->base.substr(0, 10),
+                       ", which is gone: what the newest does not have counts as not saved"));
+  }
   if (status.base && status.newest && status.base->Id() != status.newest->Id())
     line("has", StrCat(SnapshotWords(*status.base, now_us), ": the newest was taken elsewhere"));
   if (status.changes) line("changes", ChangeWords(*status.changes, now_us));
+  if (!status.problem.empty()) line("changes", StrCat("cannot be told: ", status.problem));
   if (status.busy) line("busy", *status.busy);
   for (const ServiceSeen& service : services) {
     for (const std::string& text : AutoLines(service.state, service.life, now_us)) line("auto", text);

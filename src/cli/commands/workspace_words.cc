@@ -179,8 +179,11 @@ int TellRestore(World& world, std::string_view folder, const NamedSnapshot& snap
   Output& out = world.out();
   const bool failed = TellRestoreProblems(world, report);
   const int status = failed ? kSomeFilesMissing : 0;
-  if (failed && !out.json())
-    out.Warn(StrCat(CountOf(report.failed, "path"), " could not be restored; everything else is there"));
+  const int64_t lacking = report.failed - report.kept;
+  if (report.kept > 0 && !out.json())
+    out.Warn(StrCat(CountOf(report.kept, "path"), " kept as it is here; a backup saves that"));
+  if (lacking > 0 && !out.json())
+    out.Warn(StrCat(CountOf(lacking, "path"), " could not be restored; everything else is there"));
   if (out.json()) {
     JsonWriter json;
     json.BeginObject().Field("event", "done").Field("status", status).Field("folder", folder);
@@ -189,7 +192,7 @@ int TellRestore(World& world, std::string_view folder, const NamedSnapshot& snap
     json.Field("entries", report.entries).Field("files", report.files).Field("bytes", report.bytes);
     json.Field("same_files", report.same_files).Field("written_files", report.written_files);
     json.Field("written_bytes", report.written_bytes).Field("removed", report.removed);
-    json.Field("failed", report.failed);
+    json.Field("failed", report.failed).Field("kept", report.kept);
     out.Json(json.Field("seconds", static_cast<double>(took_us) / 1e6).EndObject().Text());
     return status;
   }

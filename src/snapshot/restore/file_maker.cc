@@ -37,7 +37,9 @@ int FileMaker::Begin(uint32_t entry, NewFile* file) {
     if (folder < 0) return errno;
     file->fd.Reset(openat(folder, scene_.tree.Name(entry), kNew, mode));
     if (file->fd) return 0;
-    if (errno != EEXIST) return errno;  // somebody was faster: it is replaced like what was there before
+    if (errno != EEXIST) return errno;
+    // Made since the look: it is kept, or replaced like what was there before.
+    if (scene_.guard.on()) return kChangedMeanwhile;
   }
   const int stage = StageFd(entry);
   if (stage < 0) return errno;
@@ -83,16 +85,34 @@ int FileMaker::Place(int stage_fd, const std::string& name, uint32_t entry) {
   const int folder = fds_.Get(scene_.tree[entry].parent);
   if (folder < 0 || stage_fd < 0) return errno;
   const char* to = scene_.tree.Name(entry);
+  struct statx before, old;
+  const bool guarded = scene_.guard.on();
+  if (guarded) {
+    const int error = LookAtName(folder, to, &before);
+    if (error == ENOENT) return PlaceWhereNothingIs(stage_fd, name, entry);
+    if (error != 0) return error;
+    if (scene_.guard.Changed(scene_.survey.stamps[entry], before)) return kChangedMeanwhile;
+    scene_.guard.NoteOwn(before);
+  }
   if (renameat2(stage_fd, name.c_str(), folder, to, RENAME_EXCHANGE) == 0) {
-    struct stat old;
-    if (fstatat(stage_fd, name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(old.st_mode)) {
+    const bool is_file = LookAtName(stage_fd, name.c_str(), &old) == 0 && !S_ISDIR(old.stx_mode);
+    if (is_file && (!guarded || SameButCtime(before, old))) {
       Bury(stage_fd, name, entry);
       return 0;
     }
-    // Somebody has put a folder there meanwhile.
+    // It was changed, or replaced by a folder, between the look and the exchange.
     (void)renameat2(stage_fd, name.c_str(), folder, to, RENAME_EXCHANGE);
-    return EISDIR;
+    return is_file ? kChangedMeanwhile : EISDIR;
   }
+  return renameat(stage_fd, name.c_str(), folder, to) == 0 ? 0 : errno;
+}
+
+int FileMaker::PlaceWhereNothingIs(int stage_fd, const std::string& name, uint32_t entry) {
+  const int folder = fds_.Get(scene_.tree[entry].parent);
+  const char* to = scene_.tree.Name(entry);
+  if (renameat2(stage_fd, name.c_str(), folder, to, RENAME_NOREPLACE) == 0) return 0;
+  if (errno == EEXIST) return kChangedMeanwhile;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
   return renameat(stage_fd, name.c_str(), folder, to) == 0 ? 0 : errno;
 }
 
@@ -135,6 +155,7 @@ void FileMaker::MakeSymlink(uint32_t entry) {
     return Settle(entry, error, 0, "cannot be given its attributes");
   }
   if (missing && errno != EEXIST) return Settle(entry, errno, 0, "cannot be made");
+  if (missing && scene_.guard.on()) return Settle(entry, kChangedMeanwhile, 0, "");
   const int stage = StageFd(entry);
   const std::string name = StageName(entry);
   if (stage < 0 || symlinkat(target, stage, name.c_str()) != 0)
@@ -160,6 +181,7 @@ void FileMaker::MakeHardLink(uint32_t entry) {
   if (scene_.survey.states[entry] == EntryState::kMissing) {
     if (linkat(from, scene_.tree.Name(first), folder, name, 0) == 0) return Settle(entry, 0, 0, "");
     if (errno != EEXIST) return Settle(entry, errno, 0, "cannot be linked");
+    if (scene_.guard.on()) return Settle(entry, kChangedMeanwhile, 0, "");
   }
   const int stage = StageFd(entry);
   const std::string staged = StageName(entry);
@@ -186,6 +208,14 @@ int FileMaker::OpenOld(uint32_t entry) {
 
 void FileMaker::SetOnly(uint32_t entry) {
   if (scene_.tree[entry].IsSymlink()) return MakeSymlink(entry);
+  // New times would hide from the next backup that it was changed.
+  if (scene_.guard.on()) {
+    struct statx now;
+    const int folder = fds_.Get(scene_.tree[entry].parent);
+    const bool there = folder >= 0 && LookAtName(folder, scene_.tree.Name(entry), &now) == 0;
+    if (there && scene_.guard.Changed(scene_.survey.stamps[entry], now))
+      return Settle(entry, kChangedMeanwhile, 0, "");
+  }
   const Fd fd(OpenOld(entry));
   int error = fd ? 0 : errno;
   if (error == 0) {

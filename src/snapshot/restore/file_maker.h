@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "snapshot/restore/attributes.h"
+#include "snapshot/restore/change_guard.h"
 #include "snapshot/restore/folder_fds.h"
 #include "snapshot/restore/restore_ledger.h"
 #include "snapshot/restore/staging_folder.h"
@@ -27,6 +28,7 @@ struct RestoreScene {
   Undertaker& undertaker;
   RestoreLedger& ledger;
   Survey& survey;
+  ChangeGuard& guard;
   std::vector<uint8_t> hands_down;  // per folder: what is made in it inherits ACLs or its group
   std::vector<uint8_t> touched;     // per folder: something in it was made, replaced or removed
   int threads = 1;
@@ -70,6 +72,7 @@ class FileMaker {
   std::string StageName(uint32_t entry);
   void Bury(int stage_fd, const std::string& name, uint32_t entry);
   int Place(int stage_fd, const std::string& name, uint32_t entry);
+  int PlaceWhereNothingIs(int stage_fd, const std::string& name, uint32_t entry);
   void Settle(uint32_t entry, int error, int64_t bytes, const char* act);
 
   RestoreScene& scene_;

@@ -67,8 +67,9 @@ class FolderMaker {
     const int fd = fds_.Get(parent);
     const char* name = scene_.tree.Name(folder);
     if (fd < 0) return Failed(folder, errno);
-    if (State(folder) == EntryState::kReplace && unlinkat(fd, name, 0) != 0 && errno != ENOENT) {
-      return Failed(folder, errno);
+    if (State(folder) == EntryState::kReplace) {
+      const int error = Clear(folder, fd, name);
+      if (error != 0) return Failed(folder, error);
     }
     if (mkdirat(fd, name, scene_.rules.CreateMode(scene_.tree[folder])) != 0) {
       // Somebody was faster. What he has put there is dealt with file by file.
@@ -78,6 +79,16 @@ class FolderMaker {
     State(folder) = EntryState::kMade;
     if (parent == 0) spread_.Made(folder, fds_.Get(folder));
     return true;
+  }
+
+  // Removes the file or link that is where a folder should be. 0, errno or kChangedMeanwhile.
+  int Clear(uint32_t folder, int fd, const char* name) {
+    if (!scene_.guard.on()) return unlinkat(fd, name, 0) == 0 || errno == ENOENT ? 0 : errno;
+    struct statx now;
+    const int error = LookAtName(fd, name, &now);
+    if (error != 0) return error == ENOENT ? 0 : error;
+    if (scene_.guard.Changed(scene_.survey.stamps[folder], now)) return kChangedMeanwhile;
+    return scene_.guard.Remove(&scene_.staging, fd, name, now);
   }
 
   // A folder that is there and in which something will be made.

@@ -18,6 +18,7 @@ bool ExtraRemover::Remove(int folder_fd, uint32_t folder, const std::string& nam
 
 bool ExtraRemover::RemoveEntry(int folder_fd, const std::string& name, const std::string& path, int depth) {
   if (ledger_.Over()) return false;
+  if (guard_.on()) return RemoveLooked(folder_fd, name, path, depth);
   if (unlinkat(folder_fd, name.c_str(), 0) == 0) {
     ++removed_;
     return true;
@@ -26,6 +27,29 @@ bool ExtraRemover::RemoveEntry(int folder_fd, const std::string& name, const std
   // Linux says EISDIR for a folder, others EPERM.
   if (errno != EISDIR && errno != EPERM) return Failed(path, errno);
   return RemoveFolder(folder_fd, name, path, depth);
+}
+
+// Only what is still what the caller looked at. A folder that changed since may have got what it has by a
+// move, which leaves no trace on the files in it: all of it stays.
+bool ExtraRemover::RemoveLooked(int folder_fd, const std::string& name, const std::string& path, int depth) {
+  if (guard_.Keeps(path)) return false;
+  struct statx now;
+  int error = LookAtName(folder_fd, name.c_str(), &now);
+  if (error == ENOENT) return true;
+  if (error == 0 && guard_.IsNew(now)) {
+    ledger_.Kept(path);
+    return false;
+  }
+  if (error == 0 && S_ISDIR(now.stx_mode)) return RemoveFolder(folder_fd, name, path, depth);
+  if (error == 0) error = guard_.Remove(staging_, folder_fd, name.c_str(), now);
+  if (error == kChangedMeanwhile) {
+    ledger_.Kept(path);
+  } else if (error != 0) {
+    Failed(path, error);
+  } else {
+    ++removed_;
+  }
+  return error == 0;
 }
 
 bool ExtraRemover::RemoveFolder(int folder_fd, const std::string& name, const std::string& path, int depth) {

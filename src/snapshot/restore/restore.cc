@@ -21,6 +21,7 @@
 #include "snapshot/restore/disk_space.h"
 #include "snapshot/restore/file_maker.h"
 #include "snapshot/restore/folder_look.h"
+#include "snapshot/restore/leftovers.h"
 #include "snapshot/restore/link_verdict.h"
 #include "snapshot/restore/make_folders.h"
 #include "snapshot/restore/note_seen.h"
@@ -89,7 +90,8 @@ class Restorer {
         target_(target),
         exclude_(Join(request.exclude, "\n")),
         ledger_(tree, request),
-        remover_(tree, exclude_, &ledger_) {}
+        guard_(request),
+        remover_(tree, exclude_, &guard_, &ledger_) {}
 
   Result<RestoreReport> Run() {
     began_ns_ = NowNs();
@@ -102,8 +104,18 @@ class Restorer {
     const bool acts = work.Any() || (RemovesExtras() && !survey_.extras.empty());
     StagingFolder staging(target_.fd.Get(), request_.keep_name);
     Undertaker undertaker;
-    RestoreScene scene{tree_,   target_, rules_, staging, undertaker,
-                       ledger_, survey_, {},     {},      TeamSize(request_.threads)};
+    remover_.Use(&staging);
+    RestoreScene scene{tree_,
+                       target_,
+                       rules_,
+                       staging,
+                       undertaker,
+                       ledger_,
+                       survey_,
+                       guard_,
+                       {},
+                       {},
+                       TeamSize(request_.threads)};
     scene.hands_down.resize(tree_.size());
     scene.touched.resize(tree_.size());
     if (acts) OC_TRY_VOID(Act(work, &scene));
@@ -171,6 +183,39 @@ class Restorer {
         tree_, target_, look, get_, [this] { return ledger_.Over(); }, &survey_);
     JudgeLinks(tree_, &survey_);
     rules_ = look.rules;
+    if (guard_.KeepsAny()) KeepNamed();
+    if (request_.keep_foreign) KeepForeign();
+  }
+
+  // What the caller wants to stay. The content of a folder is kept entry by entry.
+  void KeepNamed() {
+    for (uint32_t entry = 1; entry < tree_.size(); ++entry) {
+      const EntryState state = survey_.states[entry];
+      const bool changes =
+          state == EntryState::kReplace || (state == EntryState::kAttributes && !tree_[entry].IsFolder());
+      if (changes && guard_.Keeps(tree_.Path(entry))) Keep(entry);
+    }
+    std::erase_if(survey_.extras, [&](const ExtraEntry& extra) {
+      const bool keeps =
+          guard_.Keeps(extra.folder == 0 ? extra.name : StrCat(tree_.Path(extra.folder), "/", extra.name));
+      if (keeps) survey_.known_names[extra.folder] = false;
+      return keeps;
+    });
+  }
+
+  void KeepForeign() {
+    Leftovers leftovers(tree_, target_, get_);
+    for (uint32_t entry = 1; entry < tree_.size(); ++entry) {
+      const bool other = survey_.states[entry] == EntryState::kReplace && survey_.stamps[entry].inode != 0;
+      if (other && !leftovers.Has(entry)) Keep(entry);
+    }
+  }
+
+  // Of a folder nothing can be restored then.
+  void Keep(uint32_t entry) {
+    survey_.states[entry] = EntryState::kFailed;
+    const int64_t below = tree_[entry].IsFolder() ? tree_.End(entry) - entry - 1 : 0;
+    ledger_.ErrnoProblem(entry, "", kChangedMeanwhile, below);
   }
 
   Result<void> Act(const RestoreWork& work, RestoreScene* scene) {
@@ -294,6 +339,7 @@ class Restorer {
     report.same_files = report.files - work.files;
     report.removed = remover_.removed();
     report.failed = ledger_.failed();
+    report.kept = ledger_.kept();
     report.problems = ledger_.TakeProblems();
     return report;
   }
@@ -306,6 +352,7 @@ class Restorer {
   const TargetFolder& target_;
   const IgnoreRules exclude_;
   RestoreLedger ledger_;
+  ChangeGuard guard_;
   ExtraRemover remover_;
   int64_t began_ns_ = 0;  // wall time
   int64_t began_us_ = 0;  // monotonic

@@ -33,6 +33,14 @@ struct RestoreRequest {
   // The target as it was looked at a moment ago (folder_look.h), with the same keep_name and exclude: spares
   // a second look, and is used up. May be null.
   FolderLook* look = nullptr;
+  // Paths below the target that stay as they are there, whatever the tree has in their place.
+  std::vector<std::string> keep;
+  // When the caller looked at the target, by the clock of its file system (ns): what changed since, by its
+  // ctime, is kept and named. 0: whatever is there may be replaced or removed.
+  int64_t looked_ns = 0;
+  // Only what a restore of this tree that was cut off has left is replaced; other contents are kept and
+  // named.
+  bool keep_foreign = false;
   bool proven = false;  // the repository's store compares what it gives with the ids itself
   int threads = 0;
   std::function<void(const RestoreProgress&)> progress;  // from any thread, 10 a second at most
@@ -51,6 +59,7 @@ struct RestoreReport {
   int64_t written_files = 0, written_bytes = 0, removed = 0;
   std::vector<RestoreProblem> problems;  // damaged or not permitted; all else was restored. At most 1000 kept
   int64_t failed = 0;
+  int64_t kept = 0;  // of `failed`: files and links that stay because what is there is in no snapshot
 };
 
 // Files that are there already and right are left alone: by the cache, else by size and mtime and a hash of

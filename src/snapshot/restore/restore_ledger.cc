@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "snapshot/restore/change_guard.h"
 #include "sys/clock.h"
 
 namespace overcap {
@@ -34,7 +35,21 @@ void RestoreLedger::Problem(uint32_t entry, const std::string& what, int64_t als
   Problem(tree_.Path(entry), what, also);
 }
 
+void RestoreLedger::Kept(const std::string& path) {
+  Problem(path, "was changed here and that is in no snapshot: it is kept");
+  const std::lock_guard lock(mutex_);
+  ++kept_;
+}
+
+void RestoreLedger::Kept(uint32_t entry) {
+  Kept(tree_.Path(entry));
+}
+
 void RestoreLedger::ErrnoProblem(uint32_t entry, const std::string& act, int error, int64_t also) {
+  if (error == kChangedMeanwhile) {
+    if (!tree_[entry].IsFolder()) return Kept(entry);
+    return Problem(entry, "something that is in no snapshot is in its place: that is kept", also);
+  }
   if (error == ENOSPC || error == EDQUOT) {
     full_ = true;
     return Abort({ErrorCode::kUnavailable,
@@ -79,6 +94,11 @@ void RestoreLedger::Report() const {
 int64_t RestoreLedger::failed() const {
   const std::lock_guard lock(mutex_);
   return failed_;
+}
+
+int64_t RestoreLedger::kept() const {
+  const std::lock_guard lock(mutex_);
+  return kept_;
 }
 
 std::vector<RestoreProblem> RestoreLedger::TakeProblems() {

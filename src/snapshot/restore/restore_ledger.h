@@ -23,6 +23,9 @@ class RestoreLedger {
   // One entry could not be restored; the rest goes on. `also`: so many entries below it neither.
   void Problem(uint32_t entry, const std::string& what, int64_t also = 0);
   void Problem(const std::string& path, const std::string& what, int64_t also = 0);
+  // A file or link that is not as the tree has it, because what is there is to stay.
+  void Kept(uint32_t entry);
+  void Kept(const std::string& path);
   // The same for errno after `act` ("cannot be written"), but a full or read-only disk ends the restore.
   void ErrnoProblem(uint32_t entry, const std::string& act, int error, int64_t also = 0);
   // Ends the restore; the first one is its result.
@@ -46,6 +49,7 @@ class RestoreLedger {
   int64_t bytes_done() const { return bytes_done_; }
   int64_t bytes_total() const { return bytes_total_; }
   int64_t failed() const;
+  int64_t kept() const;
   std::vector<RestoreProblem> TakeProblems();
 
  private:
@@ -60,7 +64,7 @@ class RestoreLedger {
 
   mutable std::mutex mutex_;  // guards what follows
   std::vector<RestoreProblem> problems_;
-  int64_t failed_ = 0;
+  int64_t failed_ = 0, kept_ = 0;
   std::optional<Error> first_;
 };
 

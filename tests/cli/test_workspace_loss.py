@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work that no snapshot has is neither overwritten nor removed without --force: every way that once lost some."""
+import os
+import shutil
+import subprocess
+import time
+
+from overcap_rig import DEADLINE, main, needs_root
+from test_workspace import WorkspaceRig
+
+
+class LossRig(WorkspaceRig):
+    def setUp(self):
+        super().setUp()
+        self.b = self.disk / "b"  # the folder of the other node
+
+    def on_b(self, *args, status=0, cwd=None):
+        """A command on another node: another host name, its own folder."""
+        argv = ["unshare", "-u", "sh", "-c", 'hostname node-b && exec "$@"', "sh", str(self.binary), "workspace", *args]
+        cwd = cwd or (self.b if self.b.exists() else self.disk)
+        done = subprocess.run(argv, cwd=cwd, env=self.env, capture_output=True, timeout=DEADLINE, check=False, text=True)
+        self.assertEqual(done.returncode, status, f"{args}: {done}")
+        return done
+
+    def save(self, name="f", text="one", base=None, **options):
+        self.write(name, text, base=base or self.folder)
+        self.ws("backup", **options)
+
+    def text(self, name, base=None):
+        return ((base or self.folder) / name).read_text()
+
+    def kept(self, name, text, *words, status=6, base=None, says=("would be lost", "--force")):
+        """A command that must not touch what is in no snapshot."""
+        done = self.overcap("workspace", *words, cwd=base or self.folder)
+        self.assertEqual(self.text(name, base), text, str(done))
+        self.assertEqual(done.status, status, str(done))
+        for part in says:
+            self.assertIn(part, done.err, str(done))
+        return done
+
+
+class BaseIsGone(LossRig):
+    def start_with_two(self):
+        self.create()
+        self.save()
+        self.write("g", "new", base=self.folder)
+        self.save(text="two")
+        self.ws("forget", "latest")
+
+    def refused_everywhere(self):
+        status = self.ws("status").out
+        self.assertNotIn("all is saved", status)
+        self.assertRegex(status, r"changes +.*'f'")
+        self.kept("f", "two", "init", says=("gone", "--force"))
+        self.kept("f", "two", "restore", "latest", says=("gone", "--force"))
+        self.kept("f", "two", "restore", "latest", "f", says=("gone", "--force"))
+        self.assertEqual(self.text("g"), "new")
+        self.assertIn("saved snapshot", self.ws("backup").out)  # the hint works
+        self.assertIn("has the newest snapshot", self.ws("init").out)
+        self.assertEqual(self.text("f"), "two")
+
+    def test_after_forget(self):  # N-D1, P-L4 a
+        self.start_with_two()
+        self.refused_everywhere()
+
+    def test_after_forget_and_prune(self):  # N-D1, P-L4
+        self.start_with_two()
+        self.ws("prune")
+        self.refused_everywhere()
+
+    @needs_root
+    def test_when_another_node_forgot_it(self):  # P-L4 c
+        self.create()
+        self.save()
+        self.on_b("init", "work", "--at", str(self.b))
+        self.write("f", "two", base=self.b)
+        self.on_b("backup")
+        self.ws("init")
+        self.on_b("forget", "latest")
+        self.on_b("prune")
+        self.kept("f", "two", "restore", "latest", says=("gone", "--force"))
+        self.assertRegex(self.ws("status").out, r"changes +.*'f'")
+
+
+class Above(LossRig):
+    def test_what_stands_where_a_folder_on_the_way_belongs_is_kept(self):  # P-L3
+        self.create()
+        self.save("a/b/c/file", "code")
+        for at in ("a/b/c", "a/b", "a"):
+            for link in (False, True):
+                with self.subTest(at=at, link=link):
+                    place = self.folder / at
+                    shutil.rmtree(place)
+                    if link:
+                        place.symlink_to("my only copy")
+                    else:
+                        place.write_text("my only copy")
+                    done = self.overcap("workspace", "restore", "latest", "a/b/c/file", cwd=self.folder)
+                    self.assertEqual(done.status, 6, str(done))
+                    self.assertIn(f"'{at}'", done.err)
+                    self.assertEqual(os.readlink(place) if link else place.read_text(), "my only copy")
+                    self.ws("restore", "latest", "a/b/c/file", "--force")
+                    self.assertEqual(self.text("a/b/c/file"), "code")
+
+
+class Meanwhile(LossRig):
+    FILES = 6000
+
+    def test_what_changes_while_a_restore_goes_on_is_kept_and_named(self):  # P-L2
+        self.create()
+        for number in range(self.FILES):
+            self.write(f"many/{number}", f"one {number}\n", base=self.folder)
+            self.write(f"gone/{number}", f"gone {number}\n", base=self.folder)
+        self.ws("backup")
+        first = self.snapshots()[-1]
+        for number in range(self.FILES):
+            self.write(f"many/{number}", f"two {number}\n", base=self.folder)
+        shutil.rmtree(self.folder / "gone")
+        self.ws("backup")
+        second = self.snapshots()[-1]
+        noticed = 0
+        for delay in (0.0, 0.03, 0.08, 0.15, 0.3):
+            self.ws("restore", first)
+            names = [f"{part}/{number}" for number in range(0, self.FILES, self.FILES // 6) for part in ("many", "gone")]
+            restore = self.start("workspace", "restore", second, cwd=self.folder)
+            time.sleep(delay)
+            edited = []
+            for name in names:
+                try:
+                    fd = os.open(self.folder / name, os.O_WRONLY | os.O_APPEND)
+                except FileNotFoundError:  # removed already, or being replaced
+                    continue
+                os.write(fd, b"UNSAVED\n")
+                still = os.path.exists(self.folder / name) and os.path.samestat(os.fstat(fd), os.stat(self.folder / name))
+                os.close(fd)
+                edited += [name] if still else []
+            done = self.finish(restore)
+            for name in edited:
+                self.assertTrue(os.path.exists(self.folder / name), f"{name} is gone, delay {delay}: {done}")
+                self.assertIn("UNSAVED", self.text(name), f"delay {delay}: {done}")
+            if done.status == 3:
+                noticed += 1
+                self.assertIn("kept", done.err)
+            else:
+                self.assertIn(done.status, (0, 6), str(done))
+            self.ws("restore", first, "--force")
+        self.assertGreater(noticed, 0, "no edit ever met the restore")
+
+    def test_what_changed_since_a_restore_elsewhere_was_cut_off_is_kept_and_named(self):  # P-L6
+        for number in range(4000):
+            self.write(f"many/{number}", os.urandom(8_000), base=self.folder)
+        self.create("--adopt")
+        back = self.disk / "back"
+        words = ("workspace", "restore", "latest", "--to", str(back))
+        restore = self.start(*words, cwd=self.folder)
+        self.until(lambda: (back / "many").exists() and len(os.listdir(back / "many")) > 50, "some files to be there")
+        restore.kill()
+        restore.wait(DEADLINE)
+        whole = [path for path in (back / "many").iterdir() if path.read_bytes() == (self.folder / "many" / path.name).read_bytes()]
+        mine = whole[0]
+        with open(mine, "a", encoding="utf-8") as edited:
+            edited.write("UNSAVED")
+        done = self.overcap(*words, cwd=self.folder)
+        self.assertEqual(done.status, 3, str(done))
+        self.assertIn(f"many/{mine.name}", done.err)
+        self.assertTrue(mine.read_bytes().endswith(b"UNSAVED"))
+        for path in (self.folder / "many").iterdir():
+            if path.name != mine.name:
+                self.assertEqual((back / "many" / path.name).read_bytes(), path.read_bytes())
+        self.ok(*words, "--force", cwd=self.folder)
+        self.assertEqual(self.picture(back), self.picture(self.folder))
+
+
+@needs_root
+class InPart(LossRig):
+    def test_a_folder_that_is_restored_in_part_is_never_saved_as_if_it_were_whole(self):  # P-L8
+        self.write("build/s", "source", base=self.folder)
+        self.write("build/x.o", "object", base=self.folder)
+        self.create("--adopt", "--exclude", "*.o")
+        self.on_b("init", "work", "--at", str(self.b))
+        shutil.rmtree(self.b / "build")
+        self.write("build", "now a file", base=self.b)
+        self.on_b("backup")
+        done = self.overcap("workspace", "init", cwd=self.folder)
+        self.assertEqual(done.status, 3, str(done))
+        self.assertIn("restored in part", self.ws("status").out)
+        self.refused("workspace", "backup", cwd=self.folder, status=6, says=["restored in part", "init"])
+        self.assertEqual(self.overcap("workspace", "init", cwd=self.folder).status, 3)
+        shutil.rmtree(self.folder / "build")  # as it says: that is in the way
+        self.ws("init")
+        self.assertEqual(self.text("build"), "now a file")
+        self.ws("backup")
+
+
+class CutOff(LossRig):
+    def test_an_edit_after_an_init_that_was_killed_blocks_neither_init_nor_backup(self):  # P-B7
+        for number in range(4000):
+            self.write(f"many/{number}", os.urandom(8_000), base=self.folder)
+        self.create("--adopt")
+        before = self.picture(self.folder)
+        shutil.rmtree(self.folder)
+        init = self.start("workspace", "init", "work")
+        self.until(lambda: (self.folder / "many").exists() and len(os.listdir(self.folder / "many")) > 50, "some files to be there")
+        init.kill()
+        init.wait(DEADLINE)
+        mine = self.write("many/0", "edited while it was cut off", base=self.folder)
+        self.write("new", "new", base=self.folder)
+        self.refused("workspace", "backup", cwd=self.folder, status=6, says=["init"])
+        done = self.overcap("workspace", "init", cwd=self.folder)
+        self.assertEqual(done.status, 3, str(done))
+        self.assertIn("'many/0'", done.err)
+        self.assertIn("kept", done.err)
+        self.assertEqual((mine.read_text(), self.text("new")), ("edited while it was cut off", "new"))
+        self.assertIn("saved snapshot", self.ws("backup").out)
+        now = self.picture(self.folder)
+        different = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
+        self.assertLessEqual(different, {b"many", b"many/0", b"new"})
+        self.assertEqual(self.ws("cat", "latest", "many/0").out, "edited while it was cut off")
+
+
+if __name__ == "__main__":
+    main()
