@@ -26,6 +26,15 @@ std::vector<Workspace> OnePerStore(const WorkspaceWorld& world) {
   return chosen;
 }
 
+// What a folder somewhere came from, or was last saved as, is what tells its unsaved work from the rest.
+void KeepWhatCopiesStandOn(const Workspace& workspace, std::vector<KeptSnapshot>* snapshots) {
+  for (const WorkspacePlace& place : WorkspaceBook(workspace.root).Places(workspace.name)) {
+    for (KeptSnapshot& kept : *snapshots) {
+      if (kept.snapshot.Id() == place.snapshot) kept.reasons.push_back(StrCat("on ", place.host));
+    }
+  }
+}
+
 }  // namespace
 
 KeepRules KeepRulesOf(const Config::Workspaces::Keep& keep) {
@@ -55,6 +64,7 @@ Result<WorkspacePruned> PruneWorkspace(const WorkspaceWorld& world, const Worksp
   } else {
     for (NamedSnapshot& snapshot : snapshots) pruned.snapshots.push_back({std::move(snapshot), {"no rule"}});
   }
+  if (request.rules.Any()) KeepWhatCopiesStandOn(workspace, &pruned.snapshots);
   for (const KeptSnapshot& kept : pruned.snapshots) {
     if (kept.reasons.empty() && !request.dry_run) OC_TRY_VOID(repository.Forget(kept.snapshot));
   }

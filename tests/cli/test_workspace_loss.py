@@ -1,18 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work that no snapshot has is neither overwritten nor removed without --force: every way that once lost some."""
+import json
 import os
 import shutil
 import subprocess
 import time
+import unittest
 
 from overcap_rig import DEADLINE, main, needs_root
 from test_workspace import WorkspaceRig
+
+SHIM = r"""
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec* now) {
+  const int failed = (int)syscall(SYS_clock_gettime, id, now);
+  const char* ahead = getenv("CLOCK_AHEAD");
+  if (failed == 0 && id == CLOCK_REALTIME && ahead) now->tv_sec += atol(ahead);
+  return failed;
+}
+"""
 
 
 class LossRig(WorkspaceRig):
     def setUp(self):
         super().setUp()
         self.b = self.disk / "b"  # the folder of the other node
+
+    def with_clock(self, seconds):
+        """The environment of a command whose clock is that much ahead."""
+        shim = self.root / "clock.so"
+        if not shim.exists():
+            if not shutil.which("cc"):
+                raise unittest.SkipTest("NOT TESTED: no C compiler to make a wrong clock")
+            source = self.write("clock.c", SHIM, base=self.root)
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), str(source)], check=True, timeout=60)
+        return {"LD_PRELOAD": str(shim), "CLOCK_AHEAD": str(seconds)}
 
     def on_b(self, *args, status=0, cwd=None):
         """A command on another node: another host name, its own folder."""
@@ -37,6 +63,57 @@ class LossRig(WorkspaceRig):
         for part in says:
             self.assertIn(part, done.err, str(done))
         return done
+
+
+@needs_root
+class Newest(LossRig):
+    def test_a_child_is_later_than_its_parent_whatever_the_clocks_say(self):  # P-L1
+        for ahead in (5, 86_400):
+            with self.subTest(ahead=ahead):
+                name = f"work{ahead}"
+                self.folder, self.b = self.disk / name, self.disk / f"b{ahead}"
+                self.create(name=name)
+                self.save(env=self.with_clock(ahead))
+                self.on_b("init", name, "--at", str(self.b))
+                self.write("f", "work of b", base=self.b)
+                saved = self.on_b("backup")
+                self.assertIn("clock", saved.stderr)
+                self.on_b("init")
+                self.assertEqual(self.text("f", self.b), "work of b")
+                self.on_b("prune", "--keep-last", "1")
+                self.ws("init")
+                self.assertEqual(self.text("f"), "work of b")
+
+    def test_a_snapshot_of_the_far_future_does_not_stay_the_newest(self):  # P-L1
+        self.create()
+        self.save(env=self.with_clock(4 * 365 * 86_400))
+        self.save(text="two")
+        self.save(text="three")
+        self.assertEqual(self.ws("cat", "latest", "f").out, "three")
+        self.ws("prune", "--keep-last", "1")
+        self.assertEqual(self.ws("cat", "latest", "f").out, "three")
+
+    def test_snapshots_are_as_old_as_the_newest_says_not_as_the_clock_of_the_pruner(self):  # P-L9
+        self.create()
+        for text in "abc":
+            self.save(text=text)
+        before = self.snapshots()
+        self.ws("prune", "--keep-within", "30d", env=self.with_clock(60 * 86_400))
+        self.assertEqual(self.snapshots(), before)
+
+    def test_a_prune_never_takes_the_snapshot_that_another_copy_stands_on(self):  # N-D1b
+        self.create()
+        self.save()
+        self.on_b("init", "work", "--at", str(self.b))
+        self.write("only-b", "b", base=self.b)
+        self.on_b("backup")
+        self.save("only-a", "a")
+        pruned = self.done("prune", "--keep-last", "1")
+        self.assertEqual(len(self.snapshots()), 2)
+        self.assertIn("node-b", json.dumps(pruned["kept"]))
+        self.on_b("init")  # its own work is in a snapshot
+        self.ws("restore", "latest~1", "--to", str(self.root / "back"))
+        self.assertEqual(self.text("only-b", self.root / "back"), "b")
 
 
 class BaseIsGone(LossRig):
@@ -216,6 +293,37 @@ class CutOff(LossRig):
         different = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
         self.assertLessEqual(different, {b"many", b"many/0", b"new"})
         self.assertEqual(self.ws("cat", "latest", "many/0").out, "edited while it was cut off")
+
+
+class Saved(LossRig):
+    def lose_packs(self, since):
+        packs = [path for path in (self.home / "store/packs").rglob("*") if path.is_file() and path not in since]
+        self.assertTrue(packs)
+        for path in packs:
+            path.unlink()
+
+    def packs(self):
+        return {path for path in (self.home / "store/packs").rglob("*") if path.is_file()}
+
+    def test_saved_is_said_only_of_what_the_store_has(self):  # P-L5
+        for words in (("-m", "next"), ()):
+            for change in (True, False):
+                with self.subTest(words=words, change=change):
+                    name = f"work{len(words)}{change:d}"
+                    self.folder = self.disk / name
+                    self.create(name=name)
+                    before = self.packs()
+                    for number in range(6):
+                        self.write(f"part/{number}", os.urandom(5_000), base=self.folder)
+                    self.write("large", os.urandom(1_500_000), base=self.folder)
+                    self.ws("backup")
+                    self.lose_packs(before)
+                    if change:
+                        self.write("other", "other", base=self.folder)
+                    done = self.ws("backup", *words)
+                    self.assertIn("pack", done.err)
+                    self.ws("restore", "latest", "--to", str(self.root / f"back-{name}"))
+                    self.assertEqual(self.picture(self.root / f"back-{name}"), self.picture(self.folder))
 
 
 if __name__ == "__main__":

@@ -147,6 +147,20 @@ int TellBackup(World& world, const FoundWorkspace& found, const WorkspaceBackup&
                     SnapshotWords(*backup.overtaken, now_us), ", taken on ",
                     ToUtf8(backup.overtaken->record.host), "; both are kept"));
   }
+  if (report.snapshot && report.parent && report.snapshot->record.clock_us <= report.parent->record.time_us) {
+    const int64_t behind_us = report.parent->record.time_us - report.snapshot->record.clock_us;
+    out.Note(StrCat("note: the clock here is ", FormatElapsed(behind_us), " behind snapshot ",
+                    report.parent->ShortId(), ", taken on ", ToUtf8(report.parent->record.host),
+                    ": the new one has a time just after that; check the clocks of both"));
+  }
+  if (!report.lost_packs.empty()) {
+    out.Note(
+        StrCat("note: the repository has lost pack ", report.lost_packs[0].substr(0, 10),
+               report.lost_packs.size() > 1 ? StrCat(" and ", report.lost_packs.size() - 1, " more") : "",
+               "; ", CountOf(report.read_again, "file"),
+               " that it had been read and stored again; 'overcap workspace verify' names what older "
+               "snapshots have lost"));
+  }
   if (missing && !out.json())
     out.Warn(StrCat(CountOf(report.unread, "path"), " could not be read; everything else is saved"));
   if (out.json()) {
@@ -158,6 +172,7 @@ int TellBackup(World& world, const FoundWorkspace& found, const WorkspaceBackup&
     json.Field("entries", report.entries).Field("files", report.files).Field("bytes", report.bytes);
     json.Field("read_files", report.read_files).Field("read_bytes", report.read_bytes);
     json.Field("new_bytes", report.new_bytes).Field("stored_bytes", report.stored_bytes);
+    json.Field("lost_packs", static_cast<int64_t>(report.lost_packs.size()));
     json.Field("unread", report.unread).Field("skipped", report.skipped).Field("unsteady", report.unsteady);
     out.Json(json.Field("seconds", static_cast<double>(took_us) / 1e6).EndObject().Text());
   } else if (!report.snapshot) {

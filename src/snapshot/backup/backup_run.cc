@@ -8,6 +8,7 @@
 #include "snapshot/backup/tree_order.h"
 #include "snapshot/backup/write_tree.h"
 #include "snapshot/path_order.h"
+#include "snapshot/repository/chunk_index.h"
 
 namespace overcap {
 namespace {
@@ -36,7 +37,12 @@ Result<BackupReport> BackupRun::Run(bool trust_cache) {
   OC_TRY_VOID(Prove());
   OC_TRY_VOID(FindNewest());
   Conclude();
-  if (NothingToWrite()) {
+  bool done = NothingToWrite();
+  if (done) {
+    OC_TRY(all_there, HasAllPacks());
+    done = all_there;
+  }
+  if (done) {
     TakeTotals(report_.parent->record);
   } else {
     OC_TRY_VOID(Store(trust_cache));
@@ -157,6 +163,13 @@ bool BackupRun::NothingToWrite() const {
          report_.parent->record.tree == seen_->tree();
 }
 
+// Whether no index names a pack that is gone.
+Result<bool> BackupRun::HasAllPacks() const {
+  ChunkIndex::LoadReport report;
+  OC_TRY_VOID(ChunkIndex::Load(repository_, &report).map([](const auto&) {}));
+  return report.missing_packs.empty();
+}
+
 // Of a snapshot that has the very same tree.
 void BackupRun::TakeTotals(const SnapshotRecord& record) {
   report_.tree = record.tree;
@@ -175,7 +188,20 @@ Result<void> BackupRun::Store(bool trust_cache) {
     OC_TRY(kept, HasSnapshotOf(repository_, request_.workspace, seen_->tree()));
     trusted = kept;
   }
-  if (seen_ && !trusted) OC_TRY_VOID(DistrustCache(scan_.get(), writer.get()));
+  std::vector<Digest> missing;
+  if (trusted) {
+    OC_TRY(packs, writer->MissingPacks());
+    missing = std::move(packs);
+    trusted = missing.empty();
+  }
+  if (seen_ && !trusted) {
+    OC_TRY(again, DistrustCache(scan_.get(), writer.get()));
+    report_.read_again = again;
+    report_.lost_packs.clear();
+    for (const Digest& pack : missing) {
+      if (again > 0) report_.lost_packs.push_back(pack.Hex());
+    }
+  }
   return StoreWith(writer.get(), trusted);
 }
 
@@ -226,7 +252,8 @@ SnapshotRecord BackupRun::Record() const {
   SnapshotRecord record;
   record.tree = report_.tree;
   record.workspace = request_.workspace;
-  record.time_us = began_us_;
+  record.clock_us = began_us_;
+  record.time_us = report_.parent ? std::max(began_us_, report_.parent->record.time_us + 1) : began_us_;
   record.host = request_.host;
   record.folder = folder_;
   record.user = request_.user;

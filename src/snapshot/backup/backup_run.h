@@ -36,6 +36,7 @@ class BackupRun {
                     const std::vector<std::unique_ptr<ChunkSink>>& sinks);
   void Conclude();
   bool NothingToWrite() const;
+  Result<bool> HasAllPacks() const;
   void TakeTotals(const SnapshotRecord& record);
   Result<void> FindNewest();
   Result<void> Store(bool trust_cache);

@@ -59,14 +59,17 @@ Result<bool> HasSnapshotOf(const Repository& repository, const std::string& work
   return AnyHas(all, tree);
 }
 
-Result<void> DistrustCache(Scan* scan, ChunkWriter* writer) {
+Result<int64_t> DistrustCache(Scan* scan, ChunkWriter* writer) {
+  int64_t missing = 0;
   TreeOrder order(scan);
   for (TreeOrder::Item item = order.Next(); item.entry != nullptr; item = order.Next()) {
     if (!item.entry->seen.IsFile() || item.entry->fate != EntryFate::kSame) continue;
     OC_TRY(has, HasContent(item.entry->seen, writer));
-    if (!has) item.entry->fate = EntryFate::kRead;
+    if (has) continue;
+    item.entry->fate = EntryFate::kRead;
+    ++missing;
   }
-  return {};
+  return missing;
 }
 
 }  // namespace overcap

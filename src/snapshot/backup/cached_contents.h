@@ -13,7 +13,7 @@ namespace overcap {
 Result<bool> HasSnapshotOf(const Repository& repository, const std::string& workspace, const Digest& tree);
 
 // Asks the writer for the contents of all files that are as the cache knows them; files of which something is
-// missing are to be read.
-Result<void> DistrustCache(Scan* scan, ChunkWriter* writer);
+// missing are to be read. Their number.
+Result<int64_t> DistrustCache(Scan* scan, ChunkWriter* writer);
 
 }  // namespace overcap

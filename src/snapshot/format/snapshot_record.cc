@@ -35,11 +35,11 @@ bool ReadRecord(const JsonMembers& json, SnapshotRecord* record) {
   const bool whole = json.Read("tree", &tree) && json.Read("workspace", &record->workspace) &&
                      json.Read("time_us", &record->time_us);
   const bool sound =
-      json.ReadIfThere("host", &record->host) && json.ReadIfThere("folder", &record->folder) &&
-      json.ReadIfThere("user", &record->user) && json.ReadIfThere("message", &record->message) &&
-      json.ReadIfThere("parent", &record->parent) && json.ReadIfThere("entries", &record->entries) &&
-      json.ReadIfThere("files", &record->files) && json.ReadIfThere("bytes", &record->bytes) &&
-      json.ReadIfThere("new_bytes", &record->new_bytes) &&
+      json.ReadIfThere("clock_us", &record->clock_us) && json.ReadIfThere("host", &record->host) &&
+      json.ReadIfThere("folder", &record->folder) && json.ReadIfThere("user", &record->user) &&
+      json.ReadIfThere("message", &record->message) && json.ReadIfThere("parent", &record->parent) &&
+      json.ReadIfThere("entries", &record->entries) && json.ReadIfThere("files", &record->files) &&
+      json.ReadIfThere("bytes", &record->bytes) && json.ReadIfThere("new_bytes", &record->new_bytes) &&
       json.ReadIfThere("stored_bytes", &record->stored_bytes) &&
       json.ReadIfThere("unread", &record->unread) && json.ReadIfThere("unsteady", &record->unsteady) &&
       json.ReadIfThere("program", &record->program);
@@ -54,7 +54,9 @@ bool ReadRecord(const JsonMembers& json, SnapshotRecord* record) {
 std::string EncodeSnapshotRecord(const SnapshotRecord& record) {
   JsonWriter json;
   json.BeginObject().Field("format", kFormat).Field("version", kVersion).Field("tree", record.tree.Hex());
-  json.Field("workspace", record.workspace).Field("time_us", record.time_us).Field("host", record.host);
+  json.Field("workspace", record.workspace).Field("time_us", record.time_us);
+  if (record.clock_us != 0) json.Field("clock_us", record.clock_us);
+  json.Field("host", record.host);
   json.Field("folder", record.folder).Field("user", record.user).Field("message", record.message);
   json.Field("parent", record.parent).Field("entries", record.entries).Field("files", record.files);
   json.Field("bytes", record.bytes).Field("new_bytes", record.new_bytes);

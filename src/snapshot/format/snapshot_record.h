@@ -16,7 +16,9 @@ namespace overcap {
 struct SnapshotRecord {
   Digest tree;
   std::string workspace;
-  int64_t time_us = 0;
+  int64_t time_us = 0;  // later than that of its parent, whatever the clocks say
+  int64_t clock_us =
+      0;  // what the host's clock said; 0: it is of an older program, for which only `parent` orders
   std::string host;
   std::string folder;
   std::string user;
@@ -35,6 +37,11 @@ struct SnapshotRecord {
 std::string EncodeSnapshotRecord(const SnapshotRecord& record);
 // `name` is for messages. kConflict for a newer version, kCorrupt for anything else that is none.
 Result<SnapshotRecord> DecodeSnapshotRecord(std::string_view json, std::string_view name);
+
+// When it was taken, for people and rules.
+inline int64_t ClockOf(const SnapshotRecord& record) {
+  return record.clock_us != 0 ? record.clock_us : record.time_us;
+}
 
 struct SnapshotKey {
   std::string workspace;

@@ -57,6 +57,11 @@ Result<bool> ChunkWriter::Has(const Digest& id) {
   return index->HasForWriters(id) || state_->claims.Has(id);
 }
 
+Result<std::vector<Digest>> ChunkWriter::MissingPacks() {
+  OC_TRY_VOID(state_->Index());
+  return state_->load_report.missing_packs;
+}
+
 Result<std::string> ChunkWriter::GetMeta(const Digest& id) {
   OC_TRY(own, state_->own_meta.Get(state_->repository, id));
   if (own) return *std::move(own);

@@ -63,6 +63,8 @@ class ChunkWriter {
   // Whether the repository has the chunk in a pack that stays; it then counts as relied on. For contents that
   // a backup knows from its cache and has not read. From any thread.
   Result<bool> Has(const Digest& id);
+  // Packs that an index names and that are not there: lost, or just being put by another writer.
+  Result<std::vector<Digest>> MissingPacks();
   // Meta chunks of this repository, those of this writer included also before they are put.
   Result<std::string> GetMeta(const Digest& id);
 

@@ -41,7 +41,8 @@ TEST(KeepRules, WithoutRulesAllStayAndTheNewestAlwaysDoes) {
   EXPECT_EQ(Kept({}, {.last = 1}), "");
   const std::vector<KeptSnapshot> kept = ApplyKeepRules(two, {.within_seconds = 1}, two[1].key.time_us * 2);
   EXPECT_EQ(kept[0].reasons, std::vector<std::string>{});
-  EXPECT_EQ(kept[1].reasons, std::vector<std::string>{"newest"});
+  EXPECT_EQ(kept[1].reasons, std::vector<std::string>{"within"});
+  EXPECT_EQ(ApplyKeepRules(two, {.within_seconds = 1}, 0)[0].reasons, std::vector<std::string>{"within"});
 }
 
 TEST(KeepRules, OfEachPeriodTheNewestStays) {

@@ -54,12 +54,13 @@ class Repository {
   // What is wrong with `config` and its copy, one line each; `mend`: they are put right too.
   Result<std::vector<std::string>> CheckConfig(bool mend) const;
 
-  // Oldest first; all of one workspace, or of all workspaces when `workspace` is empty. Damaged records are
-  // left out and named in `damage` (may be null), as are those of a newer version.
+  // Parents before children, else by time; all of one workspace, or of all workspaces when `workspace` is
+  // empty. Damaged records are left out and named in `damage` (may be null), as are those of a newer version.
   Result<std::vector<NamedSnapshot>> Snapshots(std::string_view workspace,
                                                std::vector<std::string>* damage = nullptr) const;
-  // By id or the beginning of one (at least 4 digits), "latest", or "latest~2". kNotFound; kUsage when
-  // several begin so; kCorrupt when it is damaged: the caller chooses another.
+  // By id or the beginning of one (at least 4 digits), "latest" (which is no snapshot's parent; of several
+  // the one of the latest time), or "latest~2". kNotFound; kUsage when several begin so; kCorrupt when it is
+  // damaged: the caller chooses another.
   Result<NamedSnapshot> Find(std::string_view workspace, std::string_view name) const;
   Result<NamedSnapshot> PutSnapshot(const SnapshotRecord& record) const;
   Result<void> Forget(const NamedSnapshot& snapshot) const;  // only the snapshot; prune frees the space

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The snapshots of a repository: put, list, find, forget.
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "snapshot/format/key_time.h"
@@ -78,6 +79,51 @@ tl::unexpected<Error> Several(std::string_view name, const std::vector<SnapshotK
               "give more digits");
 }
 
+// The records of all keys, in order; kNotFound, kCorrupt and kConflict are of single ones.
+Result<std::vector<Result<NamedSnapshot>>> LoadAll(const Repository& repository,
+                                                   const std::vector<SnapshotKey>& keys) {
+  std::vector<Result<NamedSnapshot>> loaded(keys.size(), Fail(ErrorCode::kNotFound, ""));
+  OC_TRY_VOID(ParallelFor(keys.size(), [&](size_t i) -> Result<void> {
+    loaded[i] = Load(repository, keys[i]);
+    if (loaded[i]) return {};
+    const ErrorCode code = loaded[i].error().code;
+    const bool of_one =
+        code == ErrorCode::kNotFound || code == ErrorCode::kCorrupt || code == ErrorCode::kConflict;
+    return of_one ? Result<void>() : Fail(loaded[i].error());
+  }));
+  return loaded;
+}
+
+// Pure: the places of `keys`, oldest first, so that no child comes before its parent, whatever the clocks of
+// their hosts said. A record that cannot be read has only its time.
+std::vector<size_t> OrderByParents(const std::vector<SnapshotKey>& keys,
+                                   const std::vector<Result<NamedSnapshot>>& loaded) {
+  std::unordered_map<Digest, size_t> places;
+  for (size_t i = 0; i < keys.size(); ++i) places.emplace(keys[i].id, i);
+  std::vector<size_t> parents(keys.size(), keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto parent = loaded[i] ? Digest::FromHex(loaded[i]->record.parent) : std::nullopt;
+    const auto place = parent ? places.find(*parent) : places.end();
+    if (place != places.end() && place->second != i) parents[i] = place->second;
+  }
+  std::vector<int64_t> times(keys.size(), INT64_MIN);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    std::vector<size_t> chain;  // up to the first whose time is known; a record cannot name one that names it
+    for (size_t at = i; at < keys.size() && times[at] == INT64_MIN && chain.size() <= keys.size();
+         at = parents[at])
+      chain.push_back(at);
+    for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
+      const size_t parent = parents[*at];
+      times[*at] = keys[*at].time_us;
+      if (parent < keys.size()) times[*at] = std::max(times[*at], times[parent] + 1);
+    }
+  }
+  std::vector<size_t> order(keys.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return times[a] < times[b]; });
+  return order;
+}
+
 // Pure: which of `keys`, oldest first, `name` means.
 Result<SnapshotKey> Choose(const std::vector<SnapshotKey>& keys, std::string_view workspace,
                            std::string_view name) {
@@ -102,24 +148,14 @@ Result<SnapshotKey> Choose(const std::vector<SnapshotKey>& keys, std::string_vie
 Result<std::vector<NamedSnapshot>> Repository::Snapshots(std::string_view workspace,
                                                          std::vector<std::string>* damage) const {
   OC_TRY(keys, ListKeys(store(), workspace, damage));
-  std::vector<std::optional<NamedSnapshot>> loaded(keys.size());
-  std::vector<std::string> wrong(keys.size());
-  OC_TRY_VOID(ParallelFor(keys.size(), [&](size_t i) -> Result<void> {
-    Result<NamedSnapshot> snapshot = Load(*this, keys[i]);
-    if (snapshot) {
-      loaded[i] = std::move(*snapshot);
-      return {};
-    }
-    const Error& error = snapshot.error();
-    if (error.code == ErrorCode::kNotFound) return {};  // forgotten by somebody meanwhile
-    if (error.code != ErrorCode::kCorrupt && error.code != ErrorCode::kConflict) return Fail(error);
-    wrong[i] = error.message;
-    return {};
-  }));
+  OC_TRY(loaded, LoadAll(*this, keys));
   std::vector<NamedSnapshot> snapshots;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (loaded[i]) snapshots.push_back(std::move(*loaded[i]));
-    if (!wrong[i].empty() && damage != nullptr) damage->push_back(std::move(wrong[i]));
+  for (const size_t i : OrderByParents(keys, loaded)) {
+    if (loaded[i]) {
+      snapshots.push_back(std::move(*loaded[i]));
+    } else if (loaded[i].error().code != ErrorCode::kNotFound && damage != nullptr) {  // else just forgotten
+      damage->push_back(loaded[i].error().message);
+    }
   }
   return snapshots;
 }
@@ -128,6 +164,13 @@ Result<NamedSnapshot> Repository::Find(std::string_view workspace, std::string_v
   OC_TRY(keys, ListKeys(store(), workspace, nullptr));
   OC_TRY(key, Choose(keys, workspace, name));
   Result<NamedSnapshot> snapshot = Load(*this, key);
+  // Written by this program or a later one, so that whatever has it as an ancestor is of a later time.
+  const bool sure = name == kLatest && snapshot && snapshot->record.clock_us != 0;
+  if (!sure && StepsBack(name)) {
+    OC_TRY(loaded, LoadAll(*this, keys));
+    const std::vector<size_t> order = OrderByParents(keys, loaded);
+    snapshot = loaded[order[order.size() - 1 - *StepsBack(name)]];
+  }
   if (!snapshot && snapshot.error().code == ErrorCode::kCorrupt && snapshot.error().hint.empty())
     snapshot.error().hint = "choose another snapshot: see 'overcap workspace ls'";
   return snapshot;

@@ -22,7 +22,8 @@ struct KeptSnapshot {
   NamedSnapshot snapshot;
   std::vector<std::string> reasons;  // "last", "daily"; empty: it goes
 };
-// Of one workspace, oldest first; periods are of local time. The newest always stays.
+// Of one workspace, oldest first; periods are of local time. The newest always stays, and `within` counts
+// from it, or from now when that is earlier: a clock that is ahead, here or there, removes nothing more.
 std::vector<KeptSnapshot> ApplyKeepRules(const std::vector<NamedSnapshot>& snapshots, const KeepRules& rules,
                                          int64_t now_us);
 
