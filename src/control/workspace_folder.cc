@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "model/json_fields.h"
+#include "snapshot/sha256.h"
 #include "sys/own_host_name.h"
 #include "sys/posix_files.h"
 
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::string_view kFormat = "overcap workspace folder";
 constexpr int64_t kVersion = 1;
+constexpr std::string_view kCheck = ",\"check\":\"";
 // Who only looks whether somebody has the lock has it for a moment.
 constexpr std::chrono::milliseconds kPatience(300);
 constexpr int kMostSteps = 20;
@@ -67,11 +69,18 @@ std::string WorkspaceCopyToJson(const WorkspaceCopy& copy) {
   WriteBytes(&json, "root", copy.root);
   json.Field("base", copy.base).Field("base_tree", copy.base_tree);
   json.Field("restoring", copy.restoring).Field("restoring_tree", copy.restoring_tree);
-  return json.EndObject().Take() + "\n";
+  std::string text = json.EndObject().Take();
+  text.pop_back();
+  return StrCat(text, kCheck, Sha256Of(text).Hex(), "\"}\n");
 }
 
 Result<WorkspaceCopy> WorkspaceCopyFromJson(std::string_view text, const std::string& file) {
   const std::string what = StrCat("'", file, "'");
+  // One of an older program has no check.
+  if (const size_t check = text.rfind(kCheck); check != std::string_view::npos) {
+    const std::string end = StrCat(kCheck, Sha256Of(text.substr(0, check)).Hex(), "\"}\n");
+    if (text.substr(check) != end) return Fail(ErrorCode::kCorrupt, StrCat(what, " is damaged"));
+  }
   OC_TRY(json, ParseJsonObject(text, what));
   FieldReader reader(json, what);
   WorkspaceCopy copy;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "control/expand_folder.h"
 #include "control/stores/open_store.h"
+#include "snapshot/restore/resume_marker.h"
 #include "sys/posix_files.h"
 
 namespace overcap {
@@ -33,9 +34,40 @@ Result<Workspace> TheOnlyOne(const WorkspaceWorld& world) {
   return FindRegistered(world, names[0]);
 }
 
+// Of a folder whose own file is damaged: nothing is known of its base. A restore that was cut off left its
+// mark.
+void TakeDamaged(const Error& error, FoundWorkspace* found) {
+  WorkspaceCopy copy{found->workspace.name, found->workspace.id, found->workspace.root, "", "", "", ""};
+  const auto text = PosixFiles().Read(ResumeMarkerPath(SeenFileOf(found->folder)));
+  if (const auto marker = text ? ResumeMarker::Decode(*text) : std::nullopt) {
+    copy.restoring = "unknown";
+    copy.restoring_tree = marker->tree.Hex();
+  }
+  found->copy = std::move(copy);
+  found->problem = error.message;
+}
+
+// The workspace whose folder this is on this host, by what is registered.
+Result<FoundWorkspace> RegisteredAt(const WorkspaceWorld& world, const std::string& folder,
+                                    const Error& error) {
+  for (Workspace& workspace : AllWorkspaces(world, nullptr)) {
+    const auto place = WorkspaceBook(workspace.root).FindPlace(workspace.name, world.host);
+    const auto at = ExpandHere(world, workspace.at);
+    if (place ? place->folder != folder : !at || *at != folder) continue;
+    FoundWorkspace found{std::move(workspace), folder, std::nullopt};
+    TakeDamaged(error, &found);
+    return found;
+  }
+  return Fail(error.code, error.message,
+              "'overcap workspace init NAME --at DIR' brings the workspace to another folder");
+}
+
 // The workspace that a folder says it is.
 Result<FoundWorkspace> FoundIn(const WorkspaceWorld& world, const std::string& folder) {
-  OC_TRY(copy, ReadWorkspaceCopy(folder));
+  auto read = ReadWorkspaceCopy(folder);
+  if (!read && read.error().code == ErrorCode::kCorrupt) return RegisteredAt(world, folder, read.error());
+  if (!read) return Fail(read.error());
+  WorkspaceCopy& copy = *read;
   auto workspace = copy.root.empty() ? FindRegistered(world, copy.workspace)
                                      : WorkspaceBook(copy.root).Find(copy.workspace);
   if (!workspace && workspace.error().code == ErrorCode::kNotFound && !copy.root.empty()) {
@@ -60,6 +92,7 @@ std::optional<std::string> NotedFolder(const WorkspaceWorld& world, const Worksp
   const auto place = WorkspaceBook(workspace.root).FindPlace(workspace.name, world.host);
   if (!place) return std::nullopt;
   const auto copy = ReadWorkspaceCopy(place->folder);
+  if (!copy && copy.error().code == ErrorCode::kCorrupt) return place->folder;
   if (!copy || copy->id != workspace.id) return std::nullopt;
   return place->folder;
 }
@@ -99,6 +132,10 @@ Result<FoundWorkspace> FindWorkspace(const WorkspaceWorld& world, std::string_vi
     found.folder = std::move(folder);
   }
   auto copy = ReadWorkspaceCopy(found.folder);
+  if (!copy && copy.error().code == ErrorCode::kCorrupt) {
+    TakeDamaged(copy.error(), &found);
+    return found;
+  }
   if (!copy && copy.error().code != ErrorCode::kNotFound) return Fail(copy.error());
   if (copy && copy->id != found.workspace.id) {
     return Fail(ErrorCode::kConflict,
@@ -111,6 +148,15 @@ Result<FoundWorkspace> FindWorkspace(const WorkspaceWorld& world, std::string_vi
 
 Result<FoundWorkspace> FindWorkspaceHere(const WorkspaceWorld& world, std::string_view name) {
   OC_TRY(found, FindWorkspace(world, name));
+  if (!found.copy && PosixFiles().Exists(found.folder)) {
+    return Fail(ErrorCode::kNotFound,
+                StrCat("'", found.folder,
+                       "' is there, but without '.overcap/workspace.json', which says that it is "
+                       "workspace '",
+                       found.workspace.name, "'"),
+                StrCat("'overcap workspace init ", found.workspace.name,
+                       " --at DIR' brings it to another folder, init --force here over what is there"));
+  }
   if (!found.copy) {
     return Fail(ErrorCode::kNotFound,
                 StrCat("workspace '", found.workspace.name, "' is not on this node: no '", found.folder, "'"),

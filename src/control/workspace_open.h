@@ -39,6 +39,8 @@ struct FoundWorkspace {
   Workspace workspace;
   std::string folder;                 // where it is on this host, or would be
   std::optional<WorkspaceCopy> copy;  // nullopt: it is not there (yet)
+  // Why the folder's own file cannot be believed; `copy` then has no base. Only what needs one is affected.
+  std::string problem = {};
 };
 
 // `name` "": the workspace in whose folder we are, else the only one there is. kNotFound; kUsage when several

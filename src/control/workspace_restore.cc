@@ -107,7 +107,8 @@ Result<void> TakeFolder(const std::string& folder, bool force, FoundWorkspace* f
     found->copy = std::move(*copy);
     return {};
   }
-  if (copy.error().code != ErrorCode::kNotFound) return Fail(copy.error());
+  if (copy.error().code != ErrorCode::kNotFound && copy.error().code != ErrorCode::kCorrupt)
+    return Fail(copy.error());
   const auto something = HoldsSomething(folder);
   if (!something && something.error().code != ErrorCode::kNotFound) return Fail(something.error());
   if (something && *something && !force) {

@@ -326,5 +326,56 @@ class Saved(LossRig):
                     self.assertEqual(self.picture(self.root / f"back-{name}"), self.picture(self.folder))
 
 
+class OwnFile(LossRig):
+    def setUp(self):
+        super().setUp()
+        self.create()
+        self.save()
+        self.file = self.folder / ".overcap/workspace.json"
+
+    def usable(self):
+        """Whatever only reads the repository works."""
+        for words in (("ls",), ("verify",), ("cat", "latest", "f"), ("diff", "latest~1", "latest"), ("restore", "latest", "--to", str(self.root / "back"))):
+            self.ws(*words)
+        shutil.rmtree(self.root / "back")
+        for words in (("ls", "--name", "work"), ("verify", "work"), ("status", "work"), ("list",)):
+            self.ok("workspace", *words)
+
+    def test_an_empty_or_damaged_one_stops_only_what_needs_it(self):  # P-B8
+        whole = self.file.read_bytes()
+        base = self.file.read_text().split('"base":"')[1][:4].encode()
+        flipped = whole.replace(b'"base":"' + base, b'"base":"' + (b"0000" if base != b"0000" else b"1111"))
+        for number, content in enumerate((b"", b"{", flipped)):
+            with self.subTest(content=content):
+                edited = f"edited {number}"
+                self.file.write_bytes(content)
+                self.usable()
+                self.write("f", edited, base=self.folder)
+                self.kept("f", edited, "init", says=("--force", "backup"))
+                self.ws("backup")  # as the hint says; nothing is lost by it
+                self.assertEqual(self.ws("cat", "latest", "f").out, edited)
+                self.assertIn("all is saved", self.ws("status").out)
+                self.file.write_bytes(content)
+                self.write("f", "one", base=self.folder)
+                self.ws("init", "--force")
+                self.assertEqual(self.text("f"), edited)
+                self.ws("backup")
+
+    def test_one_of_an_older_program_is_read(self):
+        old = json.loads(self.file.read_text())
+        self.assertIn("check", old)
+        del old["check"]
+        self.file.write_text(json.dumps(old) + "\n")
+        self.assertIn("all is saved", self.ws("status").out)
+        self.ws("backup")
+
+    def test_one_that_is_missing_is_told_as_such(self):  # P-B8
+        self.file.unlink()
+        done = self.refused("workspace", "backup", "work", status=3, says=[str(self.folder), "workspace.json", "init work"])
+        self.assertNotIn(f"no '{self.folder}'", done.err)
+        self.write("f", "edited", base=self.folder)
+        self.kept("f", "edited", "init", "work", says=("--force",))
+
+
 if __name__ == "__main__":
     main()

@@ -27,6 +27,13 @@ void TellProblem(Output& out, const std::string& path, const std::string& reason
   }
 }
 
+void TellDamage(World& world, const FoundWorkspace& found) {
+  if (found.problem.empty()) return;
+  world.out().Note(
+      StrCat("note: ", found.problem,
+             ": which snapshot the folder came from is not known; the next backup or init writes it again"));
+}
+
 void TellRest(Output& out, int64_t rest) {
   if (rest > 0 && !out.json()) out.Warn(StrCat("and ", rest, " more"));
 }
@@ -58,6 +65,7 @@ Result<WorkspaceWorld> WorkspacesOf(World& world) {
 Result<OpenedWorkspace> OpenWorkspace(World& world, std::string_view name) {
   OC_TRY(workspaces, WorkspacesOf(world));
   OC_TRY(found, FindWorkspace(workspaces, name));
+  TellDamage(world, found);
   OC_TRY(repository, OpenRepositoryOf(workspaces, found.workspace));
   return OpenedWorkspace{std::move(workspaces), std::move(found), std::move(repository)};
 }
@@ -65,6 +73,7 @@ Result<OpenedWorkspace> OpenWorkspace(World& world, std::string_view name) {
 Result<OpenedWorkspace> OpenWorkspaceHere(World& world, std::string_view name) {
   OC_TRY(workspaces, WorkspacesOf(world));
   OC_TRY(found, FindWorkspaceHere(workspaces, name));
+  TellDamage(world, found);
   OC_TRY(repository, OpenRepositoryOf(workspaces, found.workspace));
   return OpenedWorkspace{std::move(workspaces), std::move(found), std::move(repository)};
 }
