@@ -76,10 +76,11 @@ std::string WorkspaceCopyToJson(const WorkspaceCopy& copy) {
 
 Result<WorkspaceCopy> WorkspaceCopyFromJson(std::string_view text, const std::string& file) {
   const std::string what = StrCat("'", file, "'");
-  // One of an older program has no check.
+  // One of an older program has no check; one of a newer program may have another.
+  bool damaged = false;
   if (const size_t check = text.rfind(kCheck); check != std::string_view::npos) {
     const std::string end = StrCat(kCheck, Sha256Of(text.substr(0, check)).Hex(), "\"}\n");
-    if (text.substr(check) != end) return Fail(ErrorCode::kCorrupt, StrCat(what, " is damaged"));
+    damaged = text.substr(check) != end;
   }
   OC_TRY(json, ParseJsonObject(text, what));
   FieldReader reader(json, what);
@@ -103,6 +104,7 @@ Result<WorkspaceCopy> WorkspaceCopyFromJson(std::string_view text, const std::st
                 StrCat("'", file, "' was written by a newer Overcap (format ", version, ")"),
                 "update this Overcap");
   }
+  if (damaged) return Fail(ErrorCode::kCorrupt, StrCat(what, " is damaged"));
   return copy;
 }
 

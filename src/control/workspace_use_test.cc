@@ -141,6 +141,32 @@ TEST_F(WorkspaceUse, WhatChangesWhileARestoreGoesOnIsKeptAndNamed) {
   EXPECT_TRUE(LookAtWorkspace(Found(), Open())->changes->Same());
 }
 
+// By which everything takes long.
+class RacingClock : public Clock {
+ public:
+  int64_t WallUs() const override { return PosixClock().WallUs(); }
+  int64_t MonotonicUs() const override { return PosixClock().MonotonicUs() * 1'000'000; }
+};
+
+TEST_F(WorkspaceUse, WhatIsMadeDuringALongRestoreIsInTheNextBackup) {
+  const RacingClock clock;
+  world_.clock = &clock;
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  ASSERT_TRUE(files_.MakeFolders(Folder() + "/deep/er"));
+  for (int i = 0; i < 20; ++i) Write(StrCat("deep/er/", i), "1");
+  ASSERT_TRUE(BackUp());
+  ASSERT_TRUE(files_.RemoveTree(Folder()));
+  std::once_flag once;
+  WorkspaceRestoreOptions options;
+  options.progress = [&](const RestoreProgress&) {
+    std::call_once(once, [&] { Write("deep/er/mine", "mine"); });
+  };
+  ASSERT_TRUE(Init(options));
+  const auto saved = BackUp();
+  ASSERT_TRUE(saved);
+  EXPECT_EQ(saved->report.files, 21);
+}
+
 TEST_F(WorkspaceUse, AForgottenSnapshotProvesNothing) {
   ASSERT_TRUE(CreateWorkspace(world_, request_));
   Write("a", "1");

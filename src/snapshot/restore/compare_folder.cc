@@ -39,6 +39,9 @@ class FolderDiffer {
           extra.folder == 0 ? extra.name : StrCat(tree_.Path(extra.folder), "/", extra.name);
       AddExtra(fds_.Get(extra.folder), extra.name, path, extra.is_folder);
     }
+    // What is in a folder that stands where a file or link should be is only in the folder, too.
+    for (const uint32_t entry : survey.blocked)
+      AddBelow(fds_.Get(tree_[entry].parent), tree_.Name(entry), tree_.Path(entry));
     auto& all = report_.differences;
     std::sort(all.begin(), all.end(),
               [](const auto& a, const auto& b) { return PathBefore(a.path, b.path); });
@@ -61,7 +64,11 @@ class FolderDiffer {
       return;
     }
     Note('+', path, SeenStamp::Of(status).mtime_ns);
-    if (!is_folder) return;
+    if (is_folder) AddBelow(folder_fd, name, path);
+  }
+
+  void AddBelow(int folder_fd, const std::string& name, const std::string& path) {
+    if (folder_fd < 0) return;
     const Fd fd(openat(folder_fd, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     std::vector<ListedName> names;
     if (!fd || !ListNames(fd.Get(), false, &names)) return;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "snapshot/backup/seen.h"
+#include "snapshot/restore/folder_names.h"
 #include "snapshot/restore/thread_team.h"
 
 namespace overcap {
@@ -57,10 +58,30 @@ class SeenNoter {
       // It was right when it was looked at, but may have changed since without the stamp telling.
       if (RacilySeen(stamp, request_.survey_began_ns)) stamp.ctime_ns = 0;
     }
+    if (wanted.IsFolder() && request_.lists && (scene_.touched[entry] != 0 || state == EntryState::kMade) &&
+        HasMore(entry, fds))
+      scene_.survey.known_names[entry] = 0;
     if (wanted.IsFolder() && scene_.survey.known_names[entry] == 0) stamp.ctime_ns = 0;
     const bool as_the_tree =
         noted_[entry] != 0 && AttributesMatch(wanted, stamp, {.times = true, .owners = true});
     if (!as_the_tree) exact_.store(false, std::memory_order_relaxed);
+  }
+
+  // Whether something came into a folder while this restore changed its times, or that cannot be told.
+  bool HasMore(uint32_t folder, FolderFds* fds) {
+    const int parent = fds->Get(scene_.tree[folder].parent);
+    const char* name = folder == 0 ? "." : scene_.tree.Name(folder);
+    const Fd fd = parent < 0 ? Fd() : OpenFolderToRead(parent, name, false);
+    std::vector<ListedName> names;
+    if (!fd || !ListNames(fd.Get(), false, &names)) return true;
+    uint32_t child = scene_.tree.First(folder);
+    for (const ListedName& listed : names) {
+      if (folder == 0 && listed.name == request_.keep_name) continue;
+      while (child < scene_.tree.End(folder) && scene_.tree.Name(child) < std::string_view(listed.name))
+        child = scene_.tree.Next(child);
+      if (child == scene_.tree.End(folder) || scene_.tree.Name(child) != listed.name) return true;
+    }
+    return false;
   }
 
   bool LookAgain(uint32_t entry, FolderFds* fds) {

@@ -72,7 +72,11 @@ bool ExtraRemover::RemoveFolder(int folder_fd, const std::string& name, const st
     if (stays || !RemoveEntry(fd.Get(), listed.name, below, depth + 1)) empty = false;
   }
   if (!empty) return false;
-  if (unlinkat(folder_fd, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return Failed(path, errno);
+  if (unlinkat(folder_fd, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
+    if (!guard_.on() || (errno != ENOTEMPTY && errno != EEXIST)) return Failed(path, errno);
+    ledger_.Kept(path);  // something came into it
+    return false;
+  }
   ++removed_;
   return true;
 }
