@@ -163,11 +163,15 @@ bool BackupRun::NothingToWrite() const {
          report_.parent->record.tree == seen_->tree();
 }
 
-// Whether no index names a pack that is gone.
+// Whether no index names a pack that is gone, and the contents of all files are in some pack: a prune leaves
+// no trace of a pack that was lost.
 Result<bool> BackupRun::HasAllPacks() const {
   ChunkIndex::LoadReport report;
-  OC_TRY_VOID(ChunkIndex::Load(repository_, &report).map([](const auto&) {}));
-  return report.missing_packs.empty();
+  OC_TRY(index, ChunkIndex::Load(repository_, &report));
+  if (!report.missing_packs.empty()) return false;
+  OC_TRY(lacks, LacksContents(scan_.get(),
+                              [&](const Digest& id) -> Result<bool> { return index.Find(id).has_value(); }));
+  return !lacks;
 }
 
 // Of a snapshot that has the very same tree.
@@ -192,7 +196,8 @@ Result<void> BackupRun::Store(bool trust_cache) {
   if (trusted) {
     OC_TRY(packs, writer->MissingPacks());
     missing = std::move(packs);
-    trusted = missing.empty();
+    OC_TRY(lacks, LacksContents(scan_.get(), [&](const Digest& id) { return writer->Has(id); }));
+    trusted = missing.empty() && !lacks;
   }
   if (seen_ && !trusted) {
     OC_TRY(again, DistrustCache(scan_.get(), writer.get()));

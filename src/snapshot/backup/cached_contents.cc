@@ -59,6 +59,18 @@ Result<bool> HasSnapshotOf(const Repository& repository, const std::string& work
   return AnyHas(all, tree);
 }
 
+Result<bool> LacksContents(Scan* scan, const std::function<Result<bool>(const Digest&)>& has) {
+  TreeOrder order(scan);
+  for (TreeOrder::Item item = order.Next(); item.entry != nullptr; item = order.Next()) {
+    const SeenEntry& seen = item.entry->seen;
+    const bool asks = seen.IsFile() && item.entry->fate == EntryFate::kSame;
+    if (!asks || seen.content.kind == FileContent::Kind::kEmpty) continue;
+    OC_TRY(there, has(seen.content.id));
+    if (!there) return true;
+  }
+  return false;
+}
+
 Result<int64_t> DistrustCache(Scan* scan, ChunkWriter* writer) {
   int64_t missing = 0;
   TreeOrder order(scan);
