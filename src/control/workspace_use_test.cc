@@ -167,6 +167,46 @@ TEST_F(WorkspaceUse, WhatIsMadeDuringALongRestoreIsInTheNextBackup) {
   EXPECT_EQ(saved->report.files, 21);
 }
 
+TEST_F(WorkspaceUse, AFolderInThePlaceOfAFileIsNotEmptiedByASnapshotThatHasAFolderThere) {
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  ASSERT_TRUE(files_.MakeFolders(Folder() + "/d"));
+  Write("d/theirs", "1");
+  ASSERT_TRUE(BackUp());
+  const auto with_folder = Open().Find("work", "latest");
+  ASSERT_TRUE(files_.RemoveTree(Folder() + "/d"));
+  Write("d", "a file");
+  ASSERT_TRUE(BackUp());
+  ASSERT_TRUE(files_.Remove(Folder() + "/d"));
+  ASSERT_TRUE(files_.MakeFolders(Folder() + "/d"));
+  Write("d/mine", "mine");
+  const auto refused = RestoreInPlace(world_, Found(), Open(), *with_folder, {}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("'d/mine'"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(Read("d/mine"), "mine");
+}
+
+TEST_F(WorkspaceUse, ASnapshotIsLaterThanItsParentWhateverTheClockSays) {
+  FakeClock clock;
+  clock.SetWall(PosixClock().WallUs() + 86'400'000'000);
+  world_.clock = &clock;
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  clock.SetWall(PosixClock().WallUs());
+  Write("a", "1");
+  const auto saved = BackUp();
+  ASSERT_TRUE(saved && saved->report.snapshot);
+  EXPECT_EQ(saved->report.snapshot->record.time_us, saved->report.parent->record.time_us + 1);
+  EXPECT_EQ(saved->report.snapshot->record.clock_us, clock.WallUs());
+  EXPECT_EQ(Open().Find("work", "latest")->Id(), saved->report.snapshot->Id());
+  // An older program has no time of its own in it, and a clock that is behind.
+  SnapshotRecord old = saved->report.snapshot->record;
+  old.parent = saved->report.snapshot->Id();
+  old.time_us = clock.WallUs();
+  old.clock_us = 0;
+  const auto child = Open().PutSnapshot(old);
+  ASSERT_TRUE(child);
+  EXPECT_EQ(Open().Snapshots("work")->back().Id(), child->Id());
+}
+
 TEST_F(WorkspaceUse, AForgottenSnapshotProvesNothing) {
   ASSERT_TRUE(CreateWorkspace(world_, request_));
   Write("a", "1");
