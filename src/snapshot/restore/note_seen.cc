@@ -58,8 +58,9 @@ class SeenNoter {
       // It was right when it was looked at, but may have changed since without the stamp telling.
       if (RacilySeen(stamp, request_.survey_began_ns)) stamp.ctime_ns = 0;
     }
-    if (wanted.IsFolder() && request_.lists && (scene_.touched[entry] != 0 || state == EntryState::kMade) &&
-        HasMore(entry, fds))
+    // Its new time hides what came into it meanwhile, when the restore was long or its clock is another one.
+    const bool changed = scene_.touched[entry] != 0 || state == EntryState::kMade;
+    if (wanted.IsFolder() && changed && scene_.survey.known_names[entry] != 0 && HasMore(entry, fds))
       scene_.survey.known_names[entry] = 0;
     if (wanted.IsFolder() && scene_.survey.known_names[entry] == 0) stamp.ctime_ns = 0;
     const bool as_the_tree =

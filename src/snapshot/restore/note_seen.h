@@ -15,9 +15,7 @@ struct NoteSeenRequest {
   Digest tree;
   int64_t began_ns = 0;         // of the look that this takes now
   int64_t survey_began_ns = 0;  // of the one that found what was there already
-  std::string keep_name = {};
-  // Folders that were changed are listed: their new times hide what came into them during a long restore.
-  bool lists = false;
+  std::string keep_name = {};   // of the target's own folder, no part of the tree
 };
 
 // Writes the cache of the target, so that the next backup or restore reads no file that this one has written

@@ -318,11 +318,9 @@ class Restorer {
     if (!KeepsSeen()) return {};
     // What changed within the last 100 ms is read again by whoever asks the cache. After a long restore that
     // would be every folder and many files: a moment is waited instead, once.
-    const bool is_long = repository_.clock().MonotonicUs() - began_us_ > kLongUs;
-    if (is_long) std::this_thread::sleep_for(kSettle);
+    if (repository_.clock().MonotonicUs() - began_us_ > kLongUs) std::this_thread::sleep_for(kSettle);
     NoteSeenRequest note{request_.seen_file, repository_.config().id, request_.tree, NowNs(), look_began_ns_};
     note.keep_name = request_.keep_name;
-    note.lists = is_long && guard_.on();
     OC_TRY_VOID(NoteSeen(scene, note));
     return PosixFiles().Remove(ResumeMarkerPath(request_.seen_file));
   }
