@@ -168,9 +168,11 @@ class SlurmAgent {
   }
 
   // Slurm 24.05 and newer requeue a job that an earlier start requeued in its grace time once more, at its
-  // next end.
+  // next end. One that has succeeded is let through: its next start runs nothing, and only that makes Slurm
+  // call it completed, for jobs that wait for it.
   void EndForGood(int position) const {
     if (start_.restart == 0 || !verdict_->requeue.empty()) return;
+    if (verdict_->ending.state == JobState::kSucceeded) return;
     const auto starts = EarlierStarts(position);
     if (std::any_of(starts.begin(), starts.end(),
                     [&](const AgentOptions& each) { return files_.Exists(AttemptFolder(each).Requeue()); }))

@@ -146,7 +146,9 @@ TEST_F(SlurmAgentTest, EachTaskOfAnArrayIsAStartOfItsOwn) {
 }
 
 TEST_F(SlurmAgentTest, AttemptsShareAFolderThatIsThere) {
-  world_.Shell("echo $OVERCAP_ATTEMPT >> $OVERCAP_STATE_DIR/mine; cat $OVERCAP_STATE_DIR/mine; test $OVERCAP_ATTEMPT = 2");
+  world_.Shell(
+      "echo $OVERCAP_ATTEMPT >> $OVERCAP_STATE_DIR/mine; cat $OVERCAP_STATE_DIR/mine; test $OVERCAP_ATTEMPT "
+      "= 2");
   Save();
   EXPECT_EQ(Run(), 1);
   Set("SLURM_RESTART_COUNT", "1");
