@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <sys/stat.h>
 
@@ -96,6 +97,16 @@ std::vector<StoreCollected> CollectJobStores(const std::map<std::string, JobStor
 }
 
 }  // namespace
+
+Result<std::vector<JobRecord>> QueryInParts(Cluster& cluster, const std::vector<std::string>& ids) {
+  auto asked = ids.size() <= kMostAtOnce ? cluster.Query(ids) : Fail(ErrorCode::kUsage, "too many");
+  if (asked || asked.error().code != ErrorCode::kUsage || ids.size() < 2) return asked;
+  const auto half = ids.begin() + std::ssize(ids) / 2;
+  OC_TRY(records, QueryInParts(cluster, {ids.begin(), half}));
+  OC_TRY(rest, QueryInParts(cluster, {half, ids.end()}));
+  std::move(rest.begin(), rest.end(), std::back_inserter(records));
+  return records;
+}
 
 Result<void> RemoveJobs(Cluster& cluster, const std::vector<std::string>& ids) {
   if (ids.empty()) return {};

@@ -49,6 +49,10 @@ std::vector<EndedJob> ChooseJobs(std::vector<EndedJob> ended, const GcRequest& r
 Result<GcReport> CollectGarbage(Cluster& cluster, const std::string& store_folder, const GcRequest& request,
                                 const Clock& clock);
 
+// Cluster::Query() for any number of jobs: an engine limits both the jobs in a request and the size of its
+// reply.
+Result<std::vector<JobRecord>> QueryInParts(Cluster& cluster, const std::vector<std::string>& ids);
+
 // Forgets ended jobs, also in their stores. kUnavailable when a store could not be reached: then the job is
 // gone, and the error says what is left.
 Result<void> RemoveJobs(Cluster& cluster, const std::vector<std::string>& ids);

@@ -39,7 +39,7 @@ void TellWhatStays(World& world, const JobRecord& record) {
 
 Result<int> RunRm(World& world, const Args& args) {
   OC_TRY(jobs, ResolveJobs(world, args.words(), "rm"));
-  OC_TRY(records, jobs.cluster->Query(jobs.ids));
+  OC_TRY(records, QueryInParts(*jobs.cluster, jobs.ids));
   std::vector<JobRecord> as_owner, of_record;
   std::vector<std::string> here;
   for (const JobRecord& record : records) {
