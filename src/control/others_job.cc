@@ -27,6 +27,12 @@ Error Refusal(const JobRecord& record, const FilesCaller& caller, JobVerb verb) 
   return error;
 }
 
+// Root can become only a user whom the machine's list knows; the rest of a user who has left is the record.
+bool IsKnownUser(const std::string& name) {
+  const auto uid = UserNumber(name);
+  return uid && *uid != 0 && FindUser(*uid);
+}
+
 const DriverTraits* DriverOf(const Config& config, const std::string& cluster) {
   const auto found = config.clusters.find(cluster);
   return found == config.clusters.end() ? nullptr : FindDriver(found->second.driver);
@@ -61,7 +67,7 @@ std::vector<std::string> EngineVariables(const Config& config, const std::string
 }
 
 Result<FilesRight> RightToFilesOf(const JobRecord& record, bool shared_engine, JobVerb verb) {
-  const FilesCaller caller{!IsOthers(record), geteuid() == 0, shared_engine};
+  const FilesCaller caller{!IsOthers(record), geteuid() == 0 && IsKnownUser(record.spec.user), shared_engine};
   const FilesRight right = RightToFiles(caller, verb);
   if (right == FilesRight::kRefused) return Fail(Refusal(record, caller, verb));
   return right;

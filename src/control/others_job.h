@@ -23,7 +23,7 @@ enum class FilesRight {
 
 struct FilesCaller {
   bool owner = false;
-  bool root = false;
+  bool root = false;           // and the machine knows the owner, whom root can become
   bool shared_engine = false;  // one engine of root's serves all users of this machine
 };
 
