@@ -175,8 +175,7 @@ Result<int> RunDaemon(const DaemonOptions& options) {
   UserAreaFiles areas(files, options.root + "/users");
   if (options.system) OC_TRY_VOID(PrepareSystem(areas));
   OC_TRY_VOID(options.system ? MakeSystemRoot(options.root) : MakeRoot(options.root));
-  auto lock =
-      TakeWithin(options.system ? kLockPatienceMs : 0, [&] { return RootLock::Take(options.root); });
+  auto lock = TakeWithin(options.system ? kLockPatienceMs : 0, [&] { return RootLock::Take(options.root); });
   if (!lock && lock.error().code == ErrorCode::kConflict) {  // whoever wanted one has it
     std::fprintf(stderr, "%s\n", lock.error().message.c_str());
     return 0;

@@ -165,7 +165,8 @@ Result<void> JobTable::Started(Job& job, const Event& event) {
   // A plain job has one slot: a second one while the first is in use would be a second run.
   if (!job.is_array() && !job.slots.empty()) return Misfit(event, "another slot of the job is in use");
   job.slots.push_back({event.attempt, event.slot, event.gpus, event.cpus, event.boot_id, event.retry_tasks,
-                       event.time_us, event.partition, std::nullopt, std::nullopt, event.nodes, 0, event.host});
+                       event.time_us, event.partition, std::nullopt, std::nullopt, event.nodes, 0,
+                       event.host});
   if (!event.partition.empty()) job.progress.partition = event.partition;
   KeepGpus(&job, event.gpus);
   job.progress.attempt = event.attempt;

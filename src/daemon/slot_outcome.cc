@@ -163,7 +163,7 @@ Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot
     outcome.ended_us = report.ended_us;
     return outcome;
   }
-  if (owned && same_boot && !text && text.error().code == ErrorCode::kNotFound) {
+  if (owned && same_boot && !read && read.error().code == ErrorCode::kNotFound) {
     // The step to the user has made the claim; the agent, whose report comes first, has never begun.
     outcome.ending = {
         JobState::kFailed, kCannotRunStatus, 0, -1,

@@ -55,7 +55,7 @@ class EngineClient {
     std::function<std::string()> machine_json;  // told to an engine that this client has started
     std::string socket = {};                    // "": daemon.sock in the root
     bool of_root = false;                       // only root's process may be at the other end
-    std::function<void(const std::string&)> tell = {};  // takes problem() whenever it is a new one
+    std::function<void(const std::string&)> tell = {};         // takes problem() whenever it is a new one
     std::chrono::milliseconds retry_time = EngineRetryTime();  // 0: one try
   };
   explicit EngineClient(Options options) : options_(std::move(options)) {}

@@ -129,10 +129,9 @@ TEST(ComposeSrunTest, UnequalGpusAreLeftToSlurm) {
   LaunchRequest request = Request(Flavour::kSrun, Plan({3, 1}, 3));
   request.plan.hosts[1].gpus = 1;
   request.gpus_from_scheduler = true;
-  EXPECT_EQ(
-      Line(request),
-      "srun -n 4 --distribution=arbitrary --nodelist=n1,n1,n1,n2 --overcommit --kill-on-bad-exit=1 "
-      "--export=ALL --unbuffered");
+  EXPECT_EQ(Line(request),
+            "srun -n 4 --distribution=arbitrary --nodelist=n1,n1,n1,n2 --overcommit --kill-on-bad-exit=1 "
+            "--export=ALL --unbuffered");
 }
 
 TEST(ComposeSrunTest, WhatTheJobAskedForIsNotAskedAgain) {
