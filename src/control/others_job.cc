@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "clusters/all_clusters.h"
+#include "sys/become_user.h"
 #include "sys/user.h"
 #include "sys/variables.h"
 
