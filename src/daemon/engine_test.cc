@@ -300,6 +300,25 @@ TEST_F(EngineTest, AReportIsBelievedForTheTimeWhenNoEngineRanAndNotBefore) {
   }
 }
 
+TEST_F(EngineTest, AUsersJobGoesBackToTheQueueAtItsTimeLimitOnlyWhereThatWasAskedFor) {
+  const std::string ids[] = {"ann_1700000000_00000001", "ann_1700000000_00000002"};
+  Open();
+  for (const bool asked : {true, false}) {
+    JobSpec spec = Plain(ids[asked ? 0 : 1]);
+    spec.owner.uid = spec.owner.gid = 1001;
+    spec.resources.time_seconds = 100;
+    spec.requeue_on_timeout = asked;
+    Submit(spec);
+    const pid_t agent = Claim();
+    Report(EndLine(clock_.WallUs(), {JobState::kPreempted, 143, SIGTERM, -1, "time limit of 1m40s reached"}));
+    Die(agent);
+    if (asked) Claim();
+  }
+  EXPECT_EQ(TheJob(ids[0]).progress.attempt, 2);
+  EXPECT_EQ(TheJob(ids[0]).state, JobState::kRunning);
+  EXPECT_EQ(TheJob(ids[1]).state, JobState::kLost);
+}
+
 TEST_F(EngineTest, AJobThatFailsAtOnceIsRestartedEverLater) {
   Open();
   JobSpec spec = Plain();

@@ -46,12 +46,18 @@ struct ReportedEnd {
   int64_t ended_us = 0;
 };
 
+// Whether a slot can end in this state. A job goes back to the queue at its time limit only if its user asked
+// for that.
+bool CanEndIn(JobState state, const JobSpec& spec) {
+  return IsFinal(state) || (state == JobState::kPreempted && spec.requeue_on_timeout);
+}
+
 // Of a report that is its user's, what cannot be is left out, and what is too long is cut.
 ReportedEnd BelievableEnd(const ReportTally& tally, const JobSpec& spec) {
   ReportedEnd report{tally.end(), tally.ended_us()};
   if (!spec.owner.told() || !report.end) return report;
   if (report.end->reason.size() > kMostReason) report.end->reason.resize(kMostReason);
-  if (!IsFinal(report.end->state)) report.end.reset();
+  if (!CanEndIn(report.end->state, spec)) report.end.reset();
   return report;
 }
 
