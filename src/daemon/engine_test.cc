@@ -32,6 +32,7 @@ class ScriptedAgents : public Agents {
     return agent;
   }
   std::string CurrentBoot() const override { return "boot"; }
+  std::string CurrentHost() const override { return host; }
   bool IsAlive(const ProcessIdentity& agent) const override { return alive.contains(agent.pid); }
   int64_t RunningForUs(const ProcessIdentity& agent) const override {
     return clock_.MonotonicUs() - since_.at(agent.pid);
@@ -56,6 +57,7 @@ class ScriptedAgents : public Agents {
   std::vector<std::string> swept;
   std::vector<SideWork> emptied;
   bool out_of_memory = false;
+  std::string host = "gpu1/5d";
 
  private:
   const Clock& clock_;
@@ -349,6 +351,22 @@ TEST_F(EngineTest, AnAgentThatCannotBeStartedSaysWhy) {
   EXPECT_EQ(TheJob().state, JobState::kQueued);
   EXPECT_NE(TheJob().ending.reason.find(StrCat("cannot make folder '", attempt)), std::string::npos)
       << TheJob().ending.reason;
+}
+
+// ---- hosts
+
+TEST_F(EngineTest, AHostThatWasRenamedKeepsItsJobsWhenItsOldNameIsGivenUp) {
+  Open();
+  Submit(Plain());
+  const pid_t agent = Claim();
+  agents_.host = "gpu2/5d";
+  for (const bool lives : {true, false}) {
+    if (!lives) agents_.alive.erase(agent);
+    engine_ = std::make_unique<Engine>(clock_, names_, agents_, kRoot, FourGpus());
+    const auto report = engine_->GiveUpHost("gpu1");
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(TheJob().state, lives ? JobState::kRunning : JobState::kLost) << *report;
+  }
 }
 
 // ---- a full disk

@@ -79,9 +79,14 @@ Result<std::string> Engine::GiveUpHost(std::string_view gone) {
   OC_TRY_VOID(ReadJournal(&recent, &removed));
   std::set<std::string> others;
   std::vector<std::pair<Job*, Slot>> open;
+  std::string alive;
   for (const auto& [key, job] : table_.jobs()) {
     for (const Slot& slot : job->slots) {
-      if (slot.host == gone || HostNameIn(slot.host) == gone) {
+      const bool of_gone = slot.host == gone || HostNameIn(slot.host) == gone;
+      if (of_gone && LiveAgent(*job, slot)) {  // this host had that name when it started the slot
+        alive += StrCat("\njob '", job->spec.id, "', attempt ", slot.attempt,
+                        ": it runs on this host, and goes on");
+      } else if (of_gone) {
         open.emplace_back(job.get(), slot);
       } else if (!slot.host.empty() && slot.host != agents_.CurrentHost()) {
         others.insert(StrCat("'", HostNameIn(slot.host), "'"));
@@ -95,6 +100,7 @@ Result<std::string> Engine::GiveUpHost(std::string_view gone) {
         StrCat("\njob '", job->spec.id, "', attempt ", slot.attempt, ": it is ", JobStateName(job->state),
                job->ending.reason.empty() ? "" : StrCat(", ", job->ending.reason));
   }
+  report += alive;
   if (!others.empty())
     report += StrCat("\nslots are open on other hosts: ", Join({others.begin(), others.end()}, ", "));
   OC_TRY_VOID(journal_.Commit());
