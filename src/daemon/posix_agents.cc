@@ -276,7 +276,11 @@ void PosixAgents::Reap() {
     spares_.erase(spare);
   }
   // What was asked for while the one before was at work.
-  for (const auto& [uid, trash] : std::exchange(more_trash_, {})) EmptyTrash(trash);
+  std::erase_if(more_trash_, [this](const auto& waiting) {
+    if (trash_.contains(waiting.first.first)) return false;
+    EmptyTrash(waiting.second);
+    return true;
+  });
 }
 
 // A process that does something on the side; 0 when it could not be started.
@@ -315,7 +319,7 @@ void PosixAgents::PrepareSpare(const SideWork& store, const std::string& snapsho
 
 void PosixAgents::EmptyTrash(const SideWork& trash) {
   if (trash_.contains(trash.owner.uid)) {
-    more_trash_.insert_or_assign(trash.owner.uid, trash);
+    more_trash_.insert_or_assign({trash.owner.uid, trash.folder}, trash);
     return;
   }
   std::vector<std::string> words = {"empty", trash.folder};

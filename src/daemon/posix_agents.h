@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "daemon/agents.h"
@@ -59,8 +60,8 @@ class PosixAgents : public Agents {
 
   // Of each owner one at a time: nobody's hold up another's.
   std::map<int64_t, pid_t> trash_;
-  std::map<int64_t, SideWork> more_trash_;
-  std::map<int, Fd> helpers_;  // pidfds of those that run
+  std::map<std::pair<int64_t, std::string>, SideWork> more_trash_;  // by owner and folder
+  std::map<int, Fd> helpers_;                                       // pidfds of those that run
   struct Spare {
     pid_t pid = 0;
     std::string snapshot;
