@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/text.h"
 #include "model/report_tally.h"
 
 namespace overcap {
@@ -186,6 +187,16 @@ TEST(ReportTally, ForTheEngineOfOneUserNoReportIsTooLong) {
   ReportTally allowed(spec.array, ReportDetail::kTasks, BoundsOfReport(spec));
   allowed.Feed(TaskStartLine(1, 3, 1) + TaskEndLine(3, 9, 1, kGood));
   EXPECT_EQ(allowed.succeeded(), 1);
+}
+
+TEST(ReportTally, TheReportOfTheLargestArrayIsReadToItsEnd) {
+  JobSpec spec;
+  spec.owner.uid = 1002;
+  spec.array = *ParseArraySpec(StrCat("0-", kMaxArrayTasks - 1));
+  constexpr int64_t kNow = 1'763'580'000'000'000;
+  const int last = kMaxArrayTasks - 1;
+  const std::string lines = TaskStartLine(kNow, last, 1) + TaskEndLine(kNow, last, 1, kGood);
+  EXPECT_GT(BoundsOfReport(spec).whole_bytes, std::ssize(lines) * spec.array.Count());
 }
 
 TEST(ReportTally, OfALongForgedReportTheEndIsStillRead) {

@@ -33,7 +33,7 @@ constexpr size_t kMaxUnreadBytes = 64 << 20;       // of replies not read, over 
 constexpr int64_t kMaxTurnUs = 50'000;             // of the engine's time in one turn of its loop
 
 // What the engine reads of the report of a job, which the job's user can forge.
-constexpr int64_t kMaxReportBytes = 128 << 20;   // of one slot
+constexpr int64_t kMaxReportBytes = 208 << 20;   // of one slot, which may run all tasks of an array
 constexpr int64_t kMaxReportsBytes = 256 << 20;  // of all slots of an array, to find tasks that none reports
 constexpr int64_t kWholeReportBytes = 4 << 20;   // line by line; of what follows only how the slot ended
 constexpr int64_t kReportBytesPerTask = 512;     // more line by line for each try of a task
