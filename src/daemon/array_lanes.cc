@@ -38,29 +38,36 @@ void Engine::UpdateArrayDemand(Job& job) {
   queue().UpdateSlots(job.key, std::max(0, wanted));
 }
 
-std::vector<bool> Engine::ReportedTasks(const Job& job) const {
+Engine::Reported Engine::ReportedTasks(const Job& job) const {
   ReportBounds bounds = BoundsOfReport(job.spec);
   if (job.spec.owner.told()) bounds.whole_bytes = kMaxReportsBytes;
   int64_t left = bounds.whole_bytes;
   ReportTally tally(job.spec.array, ReportDetail::kCounts, bounds);
+  Reported reported;
   for (int slot = 0; slot < job.progress.next_slot && left > 0; ++slot) {
     const auto read = FeedReport(AgentFile(job, 1, slot, ".jsonl"), 0, left, &tally);
     if (read) left -= *read;
+    if (!read && read.error().code != ErrorCode::kNotFound) reported.problem = read.error();
   }
-  std::vector<bool> reported(static_cast<size_t>(job.spec.array.Count()));
-  for (int position = 0; position < std::ssize(reported); ++position)
-    reported[static_cast<size_t>(position)] = tally.Reported(position);
+  if (left <= 0) reported.problem = Error{ErrorCode::kUnavailable, "the reports are too long", ""};
+  reported.tasks.resize(static_cast<size_t>(job.spec.array.Count()));
+  for (int position = 0; position < std::ssize(reported.tasks); ++position)
+    reported.tasks[static_cast<size_t>(position)] = tally.Reported(position);
   return reported;
 }
 
-std::vector<int> Engine::UnreportedTasks(const Job& job) const {
+Result<std::vector<int>> Engine::UnreportedTasks(const Job& job) const {
   const TaskResults& done = job.array->done;
   const int total = job.spec.array.Count();
-  if (done.succeeded + static_cast<int>(done.failed.size() + done.lost.size()) >= total) return {};
-  const std::vector<bool> reported = ReportedTasks(job);
   std::vector<int> unreported;
+  if (done.succeeded + static_cast<int>(done.failed.size() + done.lost.size()) >= total) return unreported;
+  const Reported reported = ReportedTasks(job);
+  if (reported.problem) {
+    if (job.spec.owner.told()) return unreported;
+    return Fail(*reported.problem);
+  }
   ForEachTask(job.spec.array, [&](int position, int index) {
-    if (!reported[static_cast<size_t>(position)]) unreported.push_back(index);
+    if (!reported.tasks[static_cast<size_t>(position)]) unreported.push_back(index);
   });
   return unreported;
 }
@@ -69,7 +76,7 @@ std::vector<int> Engine::UnreportedTasks(const Job& job) const {
 // them. Then no agent lives that could count on.
 Result<void> Engine::RepairTaskCounter(const Job& job) {
   if (job.progress.attempt == 0) return {};
-  const std::vector<bool> reported = ReportedTasks(job);
+  const std::vector<bool> reported = ReportedTasks(job).tasks;
   const int64_t next = reported.rend() - std::find(reported.rbegin(), reported.rend(), true);
   if (next <= ReadTaskCounter(job)) return {};
   std::string bytes;

@@ -267,7 +267,8 @@ void Engine::Reconsider(Job& job) {
 
 Result<void> Engine::Settle(Job& job) {
   if (job.array && job.array->drained && job.slots.empty() && job.array->retry.empty()) {
-    job.array->retry = UnreportedTasks(job);
+    OC_TRY(unreported, UnreportedTasks(job));
+    job.array->retry = std::move(unreported);
   }
   const auto failed = failed_starts_.find(job.key);
   const AfterAttempt next =

@@ -167,11 +167,16 @@ class Engine {
   Result<void> SlotEnded(Job& job, const PendingEnd& end);
   int64_t EndTime(const Job& job, const Slot& slot, const SlotOutcome& outcome, int64_t seen_us) const;
   // Which positions of an array any agent has reported as begun.
-  std::vector<bool> ReportedTasks(const Job& job) const;
+  struct Reported {
+    std::vector<bool> tasks;
+    std::optional<Error> problem;  // why others may have begun too: a report could not be read to its end
+  };
+  Reported ReportedTasks(const Job& job) const;
   // After a power cut the counter of tasks may be behind what agents have reported.
   Result<void> RepairTaskCounter(const Job& job);
-  // Tasks of an array that no agent ever reported: taken by one that was killed before it could say so.
-  std::vector<int> UnreportedTasks(const Job& job) const;
+  // Tasks of an array that no agent ever reported: taken by one that was killed before it could say so. An
+  // error when a report cannot be read; there are none when it is a report of another user.
+  Result<std::vector<int>> UnreportedTasks(const Job& job) const;
   Result<void> EndUnstarted(Job& job, const std::string& reason);
   void TryAgainLater(const Job& job);
   void WakeAt(int64_t at_us);

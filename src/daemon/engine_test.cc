@@ -71,6 +71,7 @@ class FixedNames : public Files {
   explicit FixedNames(Files& files) : files_(files) {}
   Result<std::string> Read(const std::string& path) const override { return files_.Read(path); }
   Result<std::string> ReadRange(const std::string& path, int64_t offset, int64_t limit) const override {
+    if (path == unreadable) return Fail(ErrorCode::kInternal, StrCat("cannot read '", path, "'"));
     return files_.ReadRange(path, offset, limit);
   }
   Result<std::unique_ptr<AppendFile>> OpenAppend(const std::string& path) override {
@@ -94,6 +95,7 @@ class FixedNames : public Files {
   Result<std::vector<std::string>> List(const std::string& path) const override { return files_.List(path); }
 
   bool fixed = false;
+  std::string unreadable;
 
  private:
   Files& files_;
@@ -351,6 +353,36 @@ TEST_F(EngineTest, AnAgentThatCannotBeStartedSaysWhy) {
   EXPECT_EQ(TheJob().state, JobState::kQueued);
   EXPECT_NE(TheJob().ending.reason.find(StrCat("cannot make folder '", attempt)), std::string::npos)
       << TheJob().ending.reason;
+}
+
+TEST_F(EngineTest, NoTaskIsRunAgainWhileTheReportThatMayNameItCannotBeRead) {
+  Open();
+  JobSpec spec = Plain();
+  spec.array = *ParseArraySpec("0-2%2");
+  Submit(spec);
+  ASSERT_EQ(agents_.started.size(), 2u);
+  const std::string attempt = StrCat(kRoot, "/jobs/", kId, "/attempt-1");
+  const pid_t first = agents_.watched.begin()->first, second = agents_.watched.rbegin()->first;
+  const Ending good{JobState::kSucceeded, 0, 0, -1, ""};
+  for (const pid_t pid : {first, second}) {
+    const std::string claim = StrCat(attempt, "/agent-", pid - first, ".claim");
+    ASSERT_TRUE(files_.CreateExclusive(claim, ClaimToJson({pid, 1, "boot", "agent"})));
+  }
+  const int64_t now = clock_.WallUs();
+  ASSERT_TRUE(files_.WriteAtomic(attempt + "/next-task", std::string("\3\0\0\0\0\0\0\0", 8), false));
+  ASSERT_TRUE(files_.WriteAtomic(attempt + "/agent-0.jsonl",
+                                 TaskStartLine(now, 0, 1) + TaskEndLine(now, 0, 1, good) + EndLine(now, good),
+                                 false));
+  Die(first);
+  names_.unreadable = attempt + "/agent-0.jsonl";
+  Die(second);  // it had taken the other two tasks, and was killed before it could say so
+  Pass(100);
+  EXPECT_EQ(TheJob().state, JobState::kRunning);
+  EXPECT_EQ(agents_.started.size(), 2u);
+  names_.unreadable.clear();
+  for (int i = 0; i < 4; ++i) Pass(100);
+  ASSERT_EQ(agents_.started.size(), 3u);
+  EXPECT_EQ(agents_.started.back().retry_tasks, (std::vector<int>{1, 2}));
 }
 
 // ---- hosts
