@@ -356,12 +356,14 @@ void Server::CloseStalled() {
 // waits for.
 void Server::AnswerWaiters() {
   std::list<Waiter> open = std::exchange(waiters_, {});
+  waiters_left_ = false;
   for (auto it = open.begin(); it != open.end();) {
     const auto current = it++;
     const auto found = connections_.find(current->fd);
     if (found == connections_.end()) continue;
     Connection& connection = *found->second;
     const bool now = MayAnswer(connection) && HasTime(connection.uid);
+    waiters_left_ = waiters_left_ || (!now && MayAnswer(connection));
     const int64_t began = clock_.MonotonicUs();
     auto reply = now ? api_.Check(current->wait) : std::nullopt;
     if (!reply) {
@@ -425,7 +427,7 @@ bool Server::AnyBacklogReady() const {
 
 int Server::TimeoutMs() const {
   int64_t until = INT64_MAX;
-  if (!ended_agents_.empty()) return 0;
+  if (!ended_agents_.empty() || waiters_left_) return 0;
   if (!refused_.empty()) until = refused_.front().second;
   for (const Waiter& waiter : waiters_) {
     const auto found = connections_.find(waiter.fd);

@@ -115,7 +115,8 @@ class Server {
   uint64_t turn_ = 0;
   int64_t look_for_stalled_us_ = 0;
   std::list<Waiter> waiters_;
-  std::vector<int> touched_;  // connections with replies of this turn
+  bool waiters_left_ = false;  // the time of their user in this turn was over before they were looked at
+  std::vector<int> touched_;   // connections with replies of this turn
 };
 
 }  // namespace overcap
