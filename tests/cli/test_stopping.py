@@ -8,6 +8,7 @@ import time
 from launch_rig import LaunchRig
 from overcap_rig import PYTHON, REPOSITORY, main, shell
 from rigs.counting_job import COUNTING_JOB
+from system_rig import SystemRig
 from test_policy_engine import PolicyRig
 
 # Tells facts/RANK what happens to it; needs the seconds of its argument to save.
@@ -153,6 +154,13 @@ class TimeLimits(LaunchRig):
 
     def test_tasks_of_an_array_cannot(self):
         self.refused("submit", "-n", "0", "--array", "0-1", "--requeue-on-timeout", "--time", "5s", "true", says="tasks of an array")
+
+
+class TimeLimitsOfASharedMachine(SystemRig):
+    def test_a_job_goes_back_to_the_queue_where_that_was_asked_for(self):
+        job_id = self.submit("--requeue-on-timeout", "--time", "2s", "-n", "0", *shell('[ "$OVERCAP_ATTEMPT" = 2 ] || exec sleep 600'))
+        record = self.ended(job_id)
+        self.assertEqual((record["state"], record["attempt"]), ("succeeded", 2), record)
 
 
 class GivingWay(PolicyRig):
