@@ -9,14 +9,14 @@
 namespace overcap {
 namespace {
 
-constexpr size_t kLongestLine = 256 << 10;  // a longer one is taken in parts
+constexpr size_t kLongestLine = 256 << 10;  // longer lines are split
 constexpr char kEscape = '\x1B';
 
 bool IsBetween(char c, char first, char last) {
   return c >= first && c <= last;
 }
 
-// The end of the text of an operating system command or the like, which BEL or ESC \ ends.
+// Where the text of an operating system command or a similar sequence ends: behind BEL or ESC \.
 size_t EndOfString(std::string_view text, size_t at) {
   for (; at < text.size(); ++at) {
     if (text[at] == '\a') return at + 1;
@@ -25,7 +25,7 @@ size_t EndOfString(std::string_view text, size_t at) {
   return at;
 }
 
-// How long the escape sequence is that `text` begins with.
+// The length of the escape sequence at the start of `text`.
 size_t EscapeLength(std::string_view text) {
   if (text.size() < 2) return text.size();
   size_t at = 2;
@@ -40,7 +40,7 @@ size_t EscapeLength(std::string_view text) {
   return std::min(text.size(), at + 1);
 }
 
-// A terminal may take these two bytes of UTF-8 (U+0080 to U+009F) for the beginning of an escape sequence.
+// Some terminals take U+0080 to U+009F (two bytes in UTF-8) for the start of an escape sequence.
 bool IsOldControl(std::string_view text) {
   return text.size() > 1 && text[0] == '\xC2' && IsBetween(text[1], '\x80', '\x9F');
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody's program has written, for the terminal of another person: nothing in it moves the cursor,
-// sets a title or clears the screen.
+// Makes the output of another user's program safe to print on a terminal: what remains cannot move the
+// cursor, set the title or clear the screen.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace overcap {
 
-// One line without its newline. Of a line that a program wrote again and again (a progress bar) only what
-// follows the last carriage return; without escape sequences; what else is no text is U+FFFD. Tabs stay.
+// `line` has no newline. Keeps what follows its last carriage return (the final state of a progress bar) and
+// drops escape sequences; other bytes that are no text become U+FFFD. Tabs stay.
 std::string PlainLine(std::string_view line);
 
 // The same for each line of a text.
 std::string PlainText(std::string_view text);
 
-// The same for what comes in pieces.
+// The same for text that arrives in pieces.
 class PlainLines {
  public:
-  std::string Take(std::string_view bytes);  // the lines that are whole now
-  std::string Finish();                      // the last one, which has no newline
+  std::string Take(std::string_view bytes);  // the lines that are complete so far
+  std::string Finish();                      // the last line, which has no newline
 
  private:
   std::string open_;

@@ -106,7 +106,7 @@ class FastScanner {
   size_t at_ = 0;
 };
 
-// A report is its user's file: what is kept of it is bounded, whatever stands there.
+// A report is its user's file, so what is kept of it is bounded whatever it contains.
 constexpr size_t kMostLineBytes = 1 << 20;  // the pids of 100,000 ranks
 constexpr size_t kMostNotes = 1000;
 constexpr size_t kMostNoteBytes = 4096;
@@ -271,7 +271,7 @@ size_t ReportTally::Feed(std::string_view bytes) {
   return taken;
 }
 
-// As ArraySpec::PositionOf(), in a time that an array of many ranges does not lengthen.
+// As ArraySpec::PositionOf(), but fast also for an array of many ranges.
 int ReportTally::PositionOf(int task) const {
   const auto& ranges = array_->ranges;
   const auto after =

@@ -55,7 +55,7 @@ Result<void> CheckGpus(const Resources& resources, const Machine& machine) {
                  StrCat(of_type, " (", TypesOf(machine), ")"));
 }
 
-// Each is a process with a log: beyond this they only use up what the machine has of both.
+// Each rank is a process with a log; more of them would only use up processes and files.
 Result<void> CheckRanks(const Resources& resources, const Machine& machine) {
   const int64_t ranks = int64_t{resources.ranks_per_node} * resources.nodes;
   const int64_t most = int64_t{kMaxRanksPerCpu} * machine.cpus;

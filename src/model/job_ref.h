@@ -19,8 +19,8 @@ struct JobRefCandidate {
 
 // The one job that `ref` names. kConflict lists the candidates of an ambiguous suffix with their commands,
 // one per line and the newest first; kNotFound suggests the nearest, or the id of a job of that name.
-// `command_of` is asked only for jobs that a message names. The candidates are in the order in which they
-// were submitted, as their cluster knows it: clocks may have been set meanwhile.
+// `command_of` is asked only for jobs that a message names. The candidates are in the order of submission as
+// the cluster knows it, not by time: clocks may have been set.
 Result<std::string> ResolveJobRef(std::string_view ref, const std::vector<JobRefCandidate>& jobs,
                                   const std::function<std::string(std::string_view id)>& command_of);
 

@@ -65,7 +65,7 @@ std::optional<int64_t> Int64Of(const Json& value) {
   return IntegerOf(value, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
 }
 
-// Without a tree: text that is nested too deep must not become one, since what walks trees calls itself.
+// Looks at the text alone: text that is nested too deep must not become a tree, since walking trees recurses.
 bool IsNestedDeeperThan(std::string_view text, int most) {
   int depth = 0;
   for (size_t at = 0; at < text.size(); ++at) {

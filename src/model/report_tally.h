@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine needs of an agent's report: how the slot ended and what became of each task. The report can
-// be forged by its user, so memory is bounded by the array and time by model/request_limits.h, neither by the
-// file.
+// What the engine needs of an agent's report: how the slot ended and what became of each task. Its user can
+// forge the report, so the array bounds the memory and model/request_limits.h the time, not the file's size.
 #pragma once
 
 #include <array>
@@ -22,11 +21,11 @@ enum class ReportDetail {
 
 // How much of a report is read.
 struct ReportBounds {
-  int64_t whole_bytes = INT64_MAX;  // line by line; of what follows, the end alone
-  int64_t slow_bytes = INT64_MAX;   // in lines that no agent writes in that form
-  size_t line_bytes = SIZE_MAX;     // longer lines are passed over
+  int64_t whole_bytes = INT64_MAX;  // all lines; behind these only the one that ends the slot
+  int64_t slow_bytes = INT64_MAX;   // in lines that need the slow parser: agents write none
+  size_t line_bytes = SIZE_MAX;     // longer lines are skipped
 };
-// Those of a job's user who is not the engine's; none for the engine of one user.
+// The bounds for a job of another user than the engine's own; an engine of one user has none.
 ReportBounds BoundsOfReport(const JobSpec& spec);
 
 class ReportTally {
@@ -35,10 +34,10 @@ class ReportTally {
     JobState state = JobState::kUnknown;
     int exit_status = -1;
     int attempt = 1;
-    int64_t last_us = 0;  // of its latest line
+    int64_t last_us = 0;  // time of its latest line
   };
 
-  // Lines of tasks that are not of `array` count for nothing; it must outlive this.
+  // Ignores lines about tasks that `array`, which must outlive this, does not have.
   ReportTally(const ArraySpec& array, ReportDetail detail, const ReportBounds& bounds = {});
 
   // As AgentReportReader::Feed().

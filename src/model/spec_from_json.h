@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a job spec and its store out of JSON that is parsed already: text is parsed once, where it comes in.
+// Reads a job spec and its store from parsed JSON, so that text is parsed only once, where it arrives.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

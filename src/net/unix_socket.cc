@@ -65,7 +65,7 @@ Result<void> TakeFolder(const Fd& folder, mode_t mode, const std::string& path) 
   return {};
 }
 
-// Only a socket that nobody listens at may be replaced.
+// Only a socket without a listener may be replaced.
 Result<void> CheckStale(const Place& place, const std::string& path) {
   struct stat info {};
   if (fstatat(place.folder.Get(), place.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return {};
@@ -92,8 +92,8 @@ Result<Fd> ListenWith(const std::string& path, mode_t folder_mode, mode_t socket
   OC_TRY(place, Locate(path, "listen at"));
   OC_TRY_VOID(TakeFolder(place.folder, folder_mode, path));
   OC_TRY_VOID(CheckStale(place, path));
-  // Bound under another name and then renamed: a client that looks for the file always finds one, also while
-  // a stale one is replaced, and it never finds one that does not listen yet.
+  // Bound under another name and then renamed: clients find a socket at any time, even while a stale one is
+  // replaced, and never one that does not listen yet.
   OC_TRY(fresh, Locate(path + ".new", "listen at"));
   if (unlinkat(fresh.folder.Get(), fresh.name.c_str(), 0) != 0 && errno != ENOENT)
     return Errno(errno, "replace", path);

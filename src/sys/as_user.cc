@@ -16,8 +16,8 @@ namespace {
 constexpr auto kNobodyUid = static_cast<uid_t>(-1);
 constexpr auto kNobodyGid = static_cast<gid_t>(-1);
 
-// With CAP_SYS_RESOURCE quotas and the blocks that a file system keeps for root would not hold. False: the
-// kernel refuses.
+// A thread with CAP_SYS_RESOURCE ignores quotas and may use the blocks that a file system reserves for root.
+// False: the kernel refused.
 bool SetResourceRight(bool on) {
   constexpr uint32_t kBit = uint32_t{1} << CAP_SYS_RESOURCE;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};

@@ -8,8 +8,8 @@
 namespace overcap {
 
 // While it lives, this thread's file system ids are those of the user, and root's rights over files are gone:
-// what the user may not open, it may not either, and the user's quota holds. Supplementary groups stay;
-// whoever serves others has none.
+// what the user may not open, it may not either, and the user's quota holds. Supplementary groups
+// stay: a process that serves other users must have none.
 class AsUser {
  public:
   // kDenied when the kernel does not let us; then nothing has changed.

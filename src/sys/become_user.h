@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step from root to a user, for good, in a process that has one thread and runs a program of that user
-// next (docs/formats/system-engine.md). In this order: LeaveRootBehind, SetUsersGroups, then what only root
-// can do, SetUser.
+// Turns a process of root's into a process of another user for good (docs/formats/system-engine.md). The
+// process must have one thread. The order of calls: LeaveRootBehind, SetUsersGroups, whatever only root can
+// do, SetUser.
 #pragma once
 
 #include <optional>
@@ -14,18 +14,17 @@
 
 namespace overcap {
 
-// Nothing of root's may follow: descriptors above 2, keys, a place in the kernel's order of victims,
-// capabilities that an exec would keep.
+// Drops what a user must not inherit from root: descriptors above 2, keys, the OOM score, and capabilities
+// that survive an exec.
 void LeaveRootBehind();
 
-// The groups that the machine's lists name now; `groups` for a user whom they do not know.
+// Sets the groups that the machine's databases list for the user now; `groups` if they do not know the user.
 std::optional<Error> SetUsersGroups(const std::optional<UserEntry>& user, const std::vector<gid_t>& groups);
 
-// All ids of the process. An error also when anything of root's rights is left: the caller ends at once.
+// Sets all ids of the process. Also an error if any right of root's is left: the caller must then exit.
 std::optional<Error> SetUser(uid_t uid, gid_t gid);
 
-// The number of the user of that name; a number as text is its own. nullopt: the machine's list has no such
-// user.
+// The user id for a name, or for a number given as text. nullopt: there is no such user.
 std::optional<uid_t> UserNumber(const std::string& name);
 
 }  // namespace overcap

@@ -89,7 +89,7 @@ Result<Cgroup> Cgroup::Create(const CgroupRequest& request) {
   if (!final(made) && !request.cpus.empty()) made = CreateV2(places.v2, request, false);
   if (!made || !request.gpus || made->LimitsGpus() || !made->v2_ || !places.v1.contains("devices"))
     return made;
-  // A kernel with both kinds, and without programs for devices.
+  // A kernel that has both kinds of groups but no device programs.
   (void)made->Remove(milliseconds(0));
   auto other = CreateV1(places, request);
   return other ? std::move(other) : CreateV2(places.v2, request, false);

@@ -22,8 +22,8 @@ class AppendFile {
   virtual Result<void> Sync() = 0;  // fdatasync
   virtual Result<void> TruncateTo(int64_t size) = 0;
   virtual int64_t Size() const = 0;
-  // Sets disk space aside for the next `bytes` bytes to be appended: a disk that others fill has room for
-  // them. kUnavailable: there is no such room now. False: this file system cannot do that.
+  // Reserves disk space for the next `bytes` bytes to be appended, so that they fit even if others fill the
+  // disk. kUnavailable: there is no room now. False: this file system cannot reserve space.
   virtual Result<bool> Reserve(int64_t bytes) {
     (void)bytes;
     return false;

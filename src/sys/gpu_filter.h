@@ -15,10 +15,10 @@ namespace overcap {
 constexpr int kNvidiaMajor = 195;
 constexpr int kMostNvidiaGpus = 254;  // minors above are nvidia-modeset and nvidiactl
 
-// The device program of a v2 group: one instruction of the kernel's virtual machine per element.
+// The device program (BPF) of a v2 group, one instruction per element.
 std::vector<uint64_t> GpuProgram(const std::vector<int>& minors);
 
-// kUnavailable when this kernel does not offer it; nothing has changed then.
+// kUnavailable if this kernel does not offer it; then nothing has changed.
 Result<void> FilterGpusV2(const std::string& group, const std::vector<int>& minors);
 Result<void> FilterGpusV1(const std::string& group, const std::vector<int>& minors);
 

@@ -21,7 +21,7 @@
 namespace overcap {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-constexpr int64_t kPatience = 365LL * 86'400 * 1'000'000;  // until the stop itself is asked for
+constexpr int64_t kPatience = 365LL * 86'400 * 1'000'000;  // in effect until the stop that follows
 
 GroupRun::GroupRun(Supervisor* supervisor, std::vector<GroupMember>* members, const GroupLimits& limits,
                    GroupObserver* observer, GroupCompanion* companion)
@@ -188,7 +188,7 @@ void GroupRun::SignalAll(int sig) {
   }
 }
 
-// What ignores INT, as a shell's background processes do, gets TERM in its place.
+// Processes that ignore INT, as the background processes of a shell do, get TERM in its place.
 void GroupRun::Stop() {
   const bool interrupted =
       end_.cause == StopCause::kCancelled && alive_ > 0 && companion_ != nullptr && companion_->Interrupted();
@@ -212,7 +212,7 @@ bool GroupRun::Warn() {
   return any;
 }
 
-// A warned group that does not listen is stopped with all the time that it would have had after the warning.
+// A group that does not handle the warning gets TERM now, so that it has all of the time after the warning.
 void GroupRun::TakeWarning() {
   super_.warnings_ = 0;
   if (Warn() || !limits_.term_when_unheard || alive_ == 0 || ladder_) return;

@@ -84,11 +84,11 @@ class GroupRun {
   bool gave_up_ = false;
   int64_t now_us_ = 0;
   int64_t time_limit_us_ = 0;   // 0: none
-  int64_t warn_at_us_ = 0;      // before that; 0: not, or not any more
+  int64_t warn_at_us_ = 0;      // when the group is warned; 0: never, or it has been
   int64_t memory_next_us_ = 0;  // 0: not watched
   int64_t linger_until_us_ = 0;
   std::optional<StopLadder> ladder_;
-  bool early_ = false;  // TERM came with a warning; the time to KILL begins with the TERM that follows it
+  bool early_ = false;  // TERM was sent in place of the warning; the stop that follows sets the time of KILL
   GroupEnd end_;
 };
 

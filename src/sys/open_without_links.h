@@ -7,9 +7,9 @@
 
 namespace overcap {
 
-// Opens `path`, which is relative, below the open folder `root` ("" and ".": that folder) without following a
-// link in any part of it, and closed on exec. No Fd and errno: ENOTDIR where a link or something else that is
-// no folder is on the way, ELOOP where the last part is a link.
+// Opens the relative `path` below the open folder `root` ("" and ".": that folder) without following a link
+// in any part of it, with O_CLOEXEC. On failure no Fd and errno: ENOTDIR if a part before the last is a link
+// or no folder, ELOOP if the last part is a link.
 Fd OpenWithoutLinks(int root, const std::string& path, int flags);
 
 }  // namespace overcap

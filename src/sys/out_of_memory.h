@@ -3,8 +3,8 @@
 
 namespace overcap {
 
-// From now on, memory that cannot be had ends the program with one line on stderr and the exit status of a
-// failure of the system, in whichever thread that happens.
+// From now on a failed allocation in any thread ends the program with one line on stderr and the exit status
+// for a failure of the system.
 void EndWithALineWithoutMemory();
 
 }  // namespace overcap

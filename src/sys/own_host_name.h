@@ -8,8 +8,9 @@ namespace overcap {
 
 std::string OwnHostName();  // as gethostname() says
 
-// Names this machine in what several machines may share: "NAME/MACHINE-ID". NAME is OVERCAP_HOST, else the
-// host's name; MACHINE-ID is that of /etc/machine-id, empty where there is none. The same after a reboot.
+// Names this machine in files that several machines may share: "NAME/MACHINE-ID". NAME is OVERCAP_HOST, else
+// the host's name; MACHINE-ID is the content of /etc/machine-id, empty where there is none. The same after a
+// reboot.
 const std::string& OwnHost();
 std::string_view HostNameIn(std::string_view host);  // NAME
 

@@ -11,13 +11,13 @@
 
 namespace overcap {
 
-// Whose folder that is, where it is not this process' user's: of a link also whose folder it leads to.
-// nullopt: this user's, or there is none.
+// The owner of the folder at `path`, or of the folder that a link there leads to, if that is another user
+// than this process's. nullopt: both belong to this user, or nothing is there.
 std::optional<uid_t> StrangerOf(const std::string& path);
 
-// The files below a folder that another user may have made, for reading: no link below it is followed, only
-// plain files are read, none past kMostBytes, and nothing that is not ready is waited for. What cannot be
-// read that way counts as not there. Nothing is written.
+// Reads files below a folder that another user may have made. Follows no link below it, reads plain files
+// only and only their first kMostBytes, and never waits for data. What cannot be read in this way counts as
+// missing. Refuses to write.
 class StrangersFiles : public PosixFiles {
  public:
   static constexpr int64_t kMostBytes = 16 << 20;

@@ -64,14 +64,15 @@ struct GroupLimits {
   std::function<bool(pid_t)> leave_alone;
   bool independent = false;        // a member that fails stops nobody, and is no failure of the group
   bool companion_decides = false;  // TERM and INT do not stop the group: its companion sees them, and will
-  // Of the warning (sys/warning.h). Where it is followed by TERM in any case: when no process handles it the
-  // group gets its TERM at once, and the time until then to end. Else it has the time to itself.
-  int64_t warn_us = 0;  // so long before time_us is over the group is warned; 0: it is not
+  // The warning (sys/warning.h).
+  int64_t warn_us = 0;  // how long before its time limit the group is warned; 0: it is not
+  // A stop always follows USR1 to the supervisor: if no process handles the warning, the group gets TERM at
+  // once and has until the end of that stop's grace time.
   bool term_when_unheard = false;
-  bool warn_members_only = false;  // not what they have started
+  bool warn_members_only = false;  // not the processes that they have started
   bool many_nodes = false;         // launchers among the processes reach ranks on other hosts
   std::function<std::vector<pid_t>()>
-      also_warned;  // processes that are none of our descendants. May be empty
+      also_warned;  // further processes, which are not our descendants; may be empty
 };
 
 // Something else to wait for while a group runs: a connection, a terminal, a clock.
@@ -85,7 +86,7 @@ class GroupCompanion {
   // Of the stop that Act() asks for: between TERM and KILL; -1: the supervisor's own. Asked each time: 0 ends
   // a grace time that has begun.
   virtual int64_t GraceUs() const { return -1; }
-  // Whether a person typed Ctrl-C: members then get INT where others get TERM.
+  // Whether someone typed Ctrl-C: then members get INT in place of TERM.
   virtual bool Interrupted() const { return false; }
 };
 
@@ -97,7 +98,7 @@ struct GroupEnd {
                           // one that died first, by the kernel's account
   ProcessEnd end{0, 0};   // of that member, else of the first that did not end well
   std::string reason;     // why it could not be executed; else empty
-  bool warned = false;    // a process of it handled the warning before its time limit
+  bool warned = false;    // a process of the group got the warning before the time limit
 };
 
 // Told what happens, in the order in which it happens, from inside Run().
@@ -133,7 +134,8 @@ class Supervisor {
   }  // USR2 had arrived when signals were last looked at; stays true
   // How many USR1 had arrived when signals were last looked at.
   int WarningsSeen() const { return warnings_seen_; }
-  // Warns the group that runs, as USR1 does; false: no process of it handles that, or none runs.
+  // Warns the running group, as USR1 does; false: none of its processes handles the warning, or no group
+  // runs.
   bool WarnGroup();
   int SignalFd() const { return inbox_.PollFd(); }  // readable when a signal has arrived
   // Sleeps, but no longer than until TERM or INT arrives.
