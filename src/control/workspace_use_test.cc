@@ -185,6 +185,39 @@ TEST_F(WorkspaceUse, AFolderInThePlaceOfAFileIsNotEmptiedByASnapshotThatHasAFold
   EXPECT_EQ(Read("d/mine"), "mine");
 }
 
+TEST_F(WorkspaceUse, WhatIsExcludedIsNotReplacedByASnapshotThatHasSomethingOfThatName) {
+  request_.exclude = {"*.o", "build/"};
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  Write("a", "1");
+  ASSERT_TRUE(BackUp());
+  // As an import makes it, or an older program.
+  const std::string other = temp_ / "other";
+  ASSERT_TRUE(files_.MakeFolders(other));
+  for (const std::string name : {"a", "x.o", "build"})
+    ASSERT_TRUE(files_.WriteAtomic(StrCat(other, "/", name), "theirs", false));
+  BackupRequest theirs;
+  theirs.folder = other;
+  theirs.workspace = "work";
+  const auto saved = Backup(Open(), theirs);
+  ASSERT_TRUE(saved) << saved.error().message;
+  Write("a", "theirs");  // so that the folder is that of no snapshot
+  Write("x.o", "mine");
+  ASSERT_TRUE(files_.MakeFolders(Folder() + "/build/deep"));
+  Write("build/deep/mine", "mine");
+  for (const std::vector<std::string>& paths : {std::vector<std::string>{"a", "x.o", "build"}, {}}) {
+    const auto report = RestoreInPlace(world_, Found(), Open(), *saved->snapshot, paths, {});
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->kept, 2);
+    EXPECT_EQ(report->failed, report->kept);
+    EXPECT_EQ(Read("x.o"), "mine");
+    EXPECT_EQ(Read("build/deep/mine"), "mine");
+  }
+  WorkspaceRestoreOptions force;
+  force.force = true;
+  ASSERT_TRUE(RestoreInPlace(world_, Found(), Open(), *saved->snapshot, {"x.o"}, force));
+  EXPECT_EQ(Read("x.o"), "theirs");
+}
+
 TEST_F(WorkspaceUse, ASnapshotIsLaterThanItsParentWhateverTheClockSays) {
   FakeClock clock;
   clock.SetWall(PosixClock().WallUs() + 86'400'000'000);

@@ -205,7 +205,8 @@ int TellRestore(World& world, std::string_view folder, const NamedSnapshot& snap
   const int status = failed ? kSomeFilesMissing : 0;
   const int64_t lacking = report.failed - report.kept;
   if (report.kept > 0 && !out.json())
-    out.Warn(StrCat(CountOf(report.kept, "path"), " kept as it is here; a backup saves that"));
+    out.Warn(StrCat(CountOf(report.kept, "path"),
+                    " kept as here; 'overcap workspace backup' saves what is not excluded"));
   if (lacking > 0 && !out.json())
     out.Warn(StrCat(CountOf(lacking, "path"), " could not be restored; everything else is there"));
   if (out.json()) {

@@ -184,6 +184,7 @@ class Restorer {
     JudgeLinks(tree_, &survey_);
     rules_ = look.rules;
     if (guard_.KeepsAny()) KeepNamed();
+    if (guard_.on() && !exclude_.Empty()) KeepExcluded();
     if (request_.keep_foreign) KeepForeign();
   }
 
@@ -201,6 +202,23 @@ class Restorer {
       if (keeps) survey_.known_names[extra.folder] = false;
       return keeps;
     });
+  }
+
+  // What is left out of backups is in no snapshot, though this one may have something of the same name.
+  void KeepExcluded() {
+    for (uint32_t entry = 1; entry < tree_.size(); ++entry) {
+      const bool other = survey_.states[entry] == EntryState::kReplace && survey_.stamps[entry].inode != 0;
+      if (other && IsExcluded(entry)) Keep(entry);
+    }
+  }
+
+  // Itself as it is there, or a folder above it.
+  bool IsExcluded(uint32_t entry) const {
+    bool is_folder = std::ranges::binary_search(survey_.blocked, entry);
+    for (uint32_t at = entry; at != 0; at = tree_[at].parent, is_folder = true) {
+      if (exclude_.Match(tree_.Path(at), is_folder) == IgnoreVerdict::kIgnored) return true;
+    }
+    return false;
   }
 
   void KeepForeign() {

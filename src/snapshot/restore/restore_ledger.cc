@@ -36,7 +36,7 @@ void RestoreLedger::Problem(uint32_t entry, const std::string& what, int64_t als
 }
 
 void RestoreLedger::Kept(const std::string& path) {
-  Problem(path, "was changed here and that is in no snapshot: it is kept");
+  Problem(path, "what is here is in no snapshot and was kept");
   const std::lock_guard lock(mutex_);
   ++kept_;
 }
