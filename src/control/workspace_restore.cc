@@ -55,8 +55,9 @@ tl::unexpected<Error> WouldLose(const FoundWorkspace& found, const NamedSnapshot
 
 // What a restore leaves alone of what it finds.
 struct Respect {
-  int64_t looked_ns = 0;  // RestoreRequest
-  std::vector<std::string> keep;
+  int64_t looked_ns = 0;  // these are of RestoreRequest
+  std::vector<std::string> keep = {};
+  bool keep_foreign = false;
 };
 
 std::vector<std::string> PathsOf(const LocalChanges& changes) {
@@ -85,6 +86,7 @@ Result<RestoreReport> RestoreWhole(const WorkspaceWorld& world, const FoundWorks
   request.look = look->has_value() ? &**look : nullptr;
   request.looked_ns = options.force ? 0 : respect.looked_ns;
   request.keep = std::move(respect.keep);
+  request.keep_foreign = respect.keep_foreign;
   OC_TRY(report, Restore(repository, request));
   FoundWorkspace now = found;
   now.copy = marked;
@@ -200,7 +202,9 @@ Result<WorkspaceInit> InitWorkspace(const WorkspaceWorld& world, FoundWorkspace 
   init.folder = found.folder;
   init.snapshot = newest;
   const bool was_ours = found.copy.has_value();
-  Respect respect{LockedNs(lock), {}};
+  Respect respect{.looked_ns = LockedNs(lock)};
+  // A folder that was empty before we had the lock may have got something since.
+  respect.keep_foreign = !was_ours && !options.force;
   std::optional<FolderLook> look;
   if (was_ours && !options.force) {
     OC_TRY(changes, FindLocalChanges(found, repository, newest.record.tree, &look));
@@ -239,7 +243,7 @@ Result<RestoreReport> RestoreInPlace(const WorkspaceWorld& world, const FoundWor
   }
   const int64_t looked_ns = LockedNs(lock);
   if (paths.empty())
-    return RestoreWhole(world, found, repository, snapshot, true, &look, {looked_ns, {}}, options);
+    return RestoreWhole(world, found, repository, snapshot, true, &look, {.looked_ns = looked_ns}, options);
   RestoreRequest request = RequestFor(snapshot.record.tree, found.folder, options);
   request.paths = paths;
   request.exclude = found.workspace.exclude;

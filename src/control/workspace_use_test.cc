@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workspaces from their making to their end, with a repository in memory.
+#include <ctime>
+#include <functional>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <utility>
 
 #include "base/text.h"
 #include "control/workspace_backup.h"
@@ -165,6 +168,45 @@ TEST_F(WorkspaceUse, WhatIsMadeDuringALongRestoreIsInTheNextBackup) {
   const auto saved = BackUp();
   ASSERT_TRUE(saved);
   EXPECT_EQ(saved->report.files, 21);
+}
+
+// Does something once, when LockWorkspace asks it for the time.
+class BusyClock : public Clock {
+ public:
+  explicit BusyClock(std::function<void()> act) : act_(std::move(act)) {}
+  int64_t WallUs() const override {
+    if (act_) std::exchange(act_, nullptr)();
+    return PosixClock().WallUs();
+  }
+  int64_t MonotonicUs() const override { return PosixClock().MonotonicUs(); }
+
+ private:
+  mutable std::function<void()> act_;
+};
+
+TEST_F(WorkspaceUse, WhatComesIntoAnEmptyFolderBeforeItIsLockedIsKept) {
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  Write("a", "1");
+  ASSERT_TRUE(BackUp());
+  ASSERT_TRUE(files_.RemoveTree(Folder()));
+  const FoundWorkspace found = Found();
+  const Repository repository = Open();
+  const BusyClock clock([&] {
+    Write("a", "mine");
+    // The clock of a file system goes in steps; the lock is to be later than this file.
+    struct timespec then {
+    }, now{};
+    clock_gettime(CLOCK_REALTIME_COARSE, &then);
+    do {
+      clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    } while (now.tv_nsec == then.tv_nsec);
+  });
+  world_.clock = &clock;
+  const auto init = InitWorkspace(world_, found, repository, "", {});
+  ASSERT_TRUE(init) << init.error().message;
+  EXPECT_EQ(Read("a"), "mine");
+  EXPECT_EQ(init->report.kept, 1);
+  EXPECT_EQ(init->report.failed, 1);
 }
 
 TEST_F(WorkspaceUse, AFolderInThePlaceOfAFileIsNotEmptiedByASnapshotThatHasAFolderThere) {
