@@ -162,13 +162,14 @@ int TellBackup(World& world, const FoundWorkspace& found, const WorkspaceBackup&
                     report.parent->ShortId(), ", taken on ", ToUtf8(report.parent->record.host),
                     ": the new one has a time just after that; check the clocks of both"));
   }
-  if (!report.lost_packs.empty()) {
-    out.Note(
-        StrCat("note: the repository has lost pack ", report.lost_packs[0].substr(0, 10),
-               report.lost_packs.size() > 1 ? StrCat(" and ", report.lost_packs.size() - 1, " more") : "",
-               "; ", CountOf(report.read_again, "file"),
-               " that it had been read and stored again; 'overcap workspace verify' names what older "
-               "snapshots have lost"));
+  if (report.read_again > 0) {
+    const size_t packs = report.lost_packs.size();
+    const std::string lost = packs == 0 ? "a pack" : StrCat("pack ", report.lost_packs[0].substr(0, 10));
+    out.Note(StrCat("note: the repository has lost ", lost,
+                    packs > 1 ? StrCat(" and ", packs - 1, " more") : "", "; ",
+                    CountOf(report.read_again, "file"),
+                    " read and stored again; 'overcap workspace verify' shows "
+                    "what older snapshots have lost"));
   }
   if (missing && !out.json())
     out.Warn(StrCat(CountOf(report.unread, "path"), " could not be read; everything else is saved"));

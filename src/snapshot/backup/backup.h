@@ -52,10 +52,10 @@ struct BackupReport {
   int64_t new_bytes = 0, stored_bytes = 0;
   std::vector<BackupProblem> problems;  // in the order of the tree, at most 1000 kept
   int64_t unread = 0, skipped = 0, unsteady = 0;
-  // Packs that the repository should have and has not, when something of this folder was in them; so many
-  // files were read and stored again.
-  std::vector<std::string> lost_packs;
+  // Files that were read and stored again because the repository had lost something of them, and then the
+  // packs that its indexes name and that are not there.
   int64_t read_again = 0;
+  std::vector<std::string> lost_packs;
 };
 
 // kNotFound for a folder that is none. Files that cannot be read are left out and named; the snapshot is made

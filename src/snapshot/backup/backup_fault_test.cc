@@ -127,6 +127,29 @@ TEST(BackupFault, ContentsThatAreStillThereAreNotReadAgain) {
   EXPECT_EQ(rig.Contents(second.tree), rig.OnDisk());
 }
 
+// A prune or a merge of indexes drops a lost pack from every index; the map is in another pack.
+TEST(BackupFault, ALargeFileWhoseChunksWereLostIsStoredAgainThoughItsMapIsThere) {
+  for (const bool change : {false, true}) {
+    BackupRig rig;
+    rig.Put("small", "small");
+    rig.Backup();
+    rig.Put("large", NoiseBytes(1, 200'000));
+    rig.Backup();
+    const auto packs = rig.store->ListAll("packs/").value();
+    for (const StoredObjectInfo& pack : packs) {
+      if (pack.size > 100'000) {
+        ASSERT_TRUE(rig.store->Remove(pack.key));
+      }
+    }
+    for (const std::string& key : KeysOf(*rig.store, "index/")) ASSERT_TRUE(rig.store->Remove(key));
+    if (change) rig.Put("other", "other");
+    const BackupReport next = rig.Backup();
+    EXPECT_EQ(next.read_again, 1) << change;
+    EXPECT_EQ(rig.Contents(next.tree), rig.OnDisk()) << change;
+    EXPECT_EQ(rig.Backup().read_files, 0) << change;
+  }
+}
+
 TEST(BackupFault, ADamagedNewestSnapshotIsPassedOver) {
   BackupRig rig;
   FirstState(rig);

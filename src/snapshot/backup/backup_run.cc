@@ -9,6 +9,7 @@
 #include "snapshot/backup/write_tree.h"
 #include "snapshot/path_order.h"
 #include "snapshot/repository/chunk_index.h"
+#include "snapshot/repository/chunk_reader.h"
 
 namespace overcap {
 namespace {
@@ -163,15 +164,16 @@ bool BackupRun::NothingToWrite() const {
          report_.parent->record.tree == seen_->tree();
 }
 
-// Whether no index names a pack that is gone, and the contents of all files are in some pack: a prune leaves
-// no trace of a pack that was lost.
+// Whether no index names a pack that is gone, and all that the files have is in some pack: a prune, or a
+// writer that merges indexes, leaves no trace of a pack that was lost.
 Result<bool> BackupRun::HasAllPacks() const {
   ChunkIndex::LoadReport report;
   OC_TRY(index, ChunkIndex::Load(repository_, &report));
   if (!report.missing_packs.empty()) return false;
-  OC_TRY(lacks, LacksContents(scan_.get(),
-                              [&](const Digest& id) -> Result<bool> { return index.Find(id).has_value(); }));
-  return !lacks;
+  ChunkReader reader(repository_, index);
+  OC_TRY(lacking, LackingContents(scan_.get(), {[&](const Digest& id) { return index.Find(id).has_value(); },
+                                                [&](const Digest& id) { return reader.Get(id); }}));
+  return lacking.empty();
 }
 
 // Of a snapshot that has the very same tree.
@@ -187,27 +189,21 @@ void BackupRun::TakeTotals(const SnapshotRecord& record) {
 
 Result<void> BackupRun::Store(bool trust_cache) {
   OC_TRY(writer, ChunkWriter::Start(repository_));
-  bool trusted = false;
-  if (seen_ && trust_cache) {
-    OC_TRY(kept, HasSnapshotOf(repository_, request_.workspace, seen_->tree()));
-    trusted = kept;
+  if (!seen_) return StoreWith(writer.get(), false);
+  bool kept = false;
+  if (trust_cache) {
+    OC_TRY(has, HasSnapshotOf(repository_, request_.workspace, seen_->tree()));
+    kept = has;
   }
-  std::vector<Digest> missing;
-  if (trusted) {
-    OC_TRY(packs, writer->MissingPacks());
-    missing = std::move(packs);
-    OC_TRY(lacks, LacksContents(scan_.get(), [&](const Digest& id) { return writer->Has(id); }));
-    trusted = missing.empty() && !lacks;
+  OC_TRY(lacking, LackingContents(scan_.get(), {[&](const Digest& id) { return writer->Has(id); },
+                                                [&](const Digest& id) { return writer->GetMeta(id); }}));
+  for (ScannedEntry* entry : lacking) entry->fate = EntryFate::kRead;
+  OC_TRY(missing, writer->MissingPacks());
+  if (kept && !lacking.empty()) {
+    report_.read_again = static_cast<int64_t>(lacking.size());
+    for (const Digest& pack : missing) report_.lost_packs.push_back(pack.Hex());
   }
-  if (seen_ && !trusted) {
-    OC_TRY(again, DistrustCache(scan_.get(), writer.get()));
-    report_.read_again = again;
-    report_.lost_packs.clear();
-    for (const Digest& pack : missing) {
-      if (again > 0) report_.lost_packs.push_back(pack.Hex());
-    }
-  }
-  return StoreWith(writer.get(), trusted);
+  return StoreWith(writer.get(), kept && lacking.empty() && missing.empty());
 }
 
 Result<void> BackupRun::StoreWith(ChunkWriter* writer, bool trusted) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "snapshot/backup/tree_order.h"
-#include "snapshot/format/content_map.h"
 
 namespace overcap {
 namespace {
@@ -14,13 +13,12 @@ bool AnyHas(const std::vector<NamedSnapshot>& snapshots, const Digest& tree) {
                      [&](const NamedSnapshot& snapshot) { return snapshot.record.tree == tree; });
 }
 
-// Maps are read: one may have outlived its chunks.
-Result<bool> HasMapped(const SeenEntry& file, ChunkWriter* writer) {
+Result<bool> HasMapped(const SeenEntry& file, const ContentLookup& lookup) {
   bool all = true;
   const GetMeta get = [&](const Digest& id) -> Result<std::string> {
-    OC_TRY(has, writer->Has(id));
+    OC_TRY(has, lookup.has(id));
     if (!has) return Fail(ErrorCode::kNotFound, "a map of chunks is missing");
-    return writer->GetMeta(id);
+    return lookup.get(id);
   };
   const Result<std::vector<ContentPart>> parts = ReadContentMaps(file.content.id, file.stamp.size, get);
   if (!parts) {
@@ -30,20 +28,20 @@ Result<bool> HasMapped(const SeenEntry& file, ChunkWriter* writer) {
   }
   for (const ContentPart& part : *parts) {
     if (part.kind != ContentPart::Kind::kChunk) continue;
-    OC_TRY(has, writer->Has(part.id));
+    OC_TRY(has, lookup.has(part.id));
     all = all && has;
   }
   return all;
 }
 
-Result<bool> HasContent(const SeenEntry& file, ChunkWriter* writer) {
+Result<bool> HasContent(const SeenEntry& file, const ContentLookup& lookup) {
   switch (file.content.kind) {
     case FileContent::Kind::kEmpty:
       return true;
     case FileContent::Kind::kChunk:
-      return writer->Has(file.content.id);
+      return lookup.has(file.content.id);
     case FileContent::Kind::kMap:
-      return HasMapped(file, writer);
+      return HasMapped(file, lookup);
   }
   return false;
 }
@@ -59,29 +57,15 @@ Result<bool> HasSnapshotOf(const Repository& repository, const std::string& work
   return AnyHas(all, tree);
 }
 
-Result<bool> LacksContents(Scan* scan, const std::function<Result<bool>(const Digest&)>& has) {
-  TreeOrder order(scan);
-  for (TreeOrder::Item item = order.Next(); item.entry != nullptr; item = order.Next()) {
-    const SeenEntry& seen = item.entry->seen;
-    const bool asks = seen.IsFile() && item.entry->fate == EntryFate::kSame;
-    if (!asks || seen.content.kind == FileContent::Kind::kEmpty) continue;
-    OC_TRY(there, has(seen.content.id));
-    if (!there) return true;
-  }
-  return false;
-}
-
-Result<int64_t> DistrustCache(Scan* scan, ChunkWriter* writer) {
-  int64_t missing = 0;
+Result<std::vector<ScannedEntry*>> LackingContents(Scan* scan, const ContentLookup& lookup) {
+  std::vector<ScannedEntry*> lacking;
   TreeOrder order(scan);
   for (TreeOrder::Item item = order.Next(); item.entry != nullptr; item = order.Next()) {
     if (!item.entry->seen.IsFile() || item.entry->fate != EntryFate::kSame) continue;
-    OC_TRY(has, HasContent(item.entry->seen, writer));
-    if (has) continue;
-    item.entry->fate = EntryFate::kRead;
-    ++missing;
+    OC_TRY(has, HasContent(item.entry->seen, lookup));
+    if (!has) lacking.push_back(item.entry);
   }
-  return missing;
+  return lacking;
 }
 
 }  // namespace overcap

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "base/result.h"
 #include "snapshot/backup/scan.h"
-#include "snapshot/repository/chunk_writer.h"
+#include "snapshot/format/content_map.h"
 #include "snapshot/repository/repository.h"
 
 namespace overcap {
@@ -14,12 +15,14 @@ namespace overcap {
 // writer has registered. The newest of the workspace is looked at first.
 Result<bool> HasSnapshotOf(const Repository& repository, const std::string& workspace, const Digest& tree);
 
-// Whether something is gone that the files have which are as the cache knows them: a lookup for each, nothing
-// is read. Of files of many chunks only the map is looked up.
-Result<bool> LacksContents(Scan* scan, const std::function<Result<bool>(const Digest&)>& has);
+// How a repository is asked.
+struct ContentLookup {
+  std::function<Result<bool>(const Digest& id)> has;  // whether it has that chunk
+  GetMeta get;                                        // one that it has
+};
 
-// Asks the writer for the contents of all files that are as the cache knows them; files of which something is
-// missing are to be read. Their number.
-Result<int64_t> DistrustCache(Scan* scan, ChunkWriter* writer);
+// The files that are as the cache knows them and of which the repository lacks something. Chunks are only
+// looked up; of files of many the maps are read, since a map may have outlived its chunks.
+Result<std::vector<ScannedEntry*>> LackingContents(Scan* scan, const ContentLookup& lookup);
 
 }  // namespace overcap
