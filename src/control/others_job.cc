@@ -58,6 +58,11 @@ bool HasSharedEngine(const Config& config, const std::string& cluster) {
   return driver != nullptr && !driver->socket.empty();
 }
 
+std::string ImpliedNameOf(const Config& config, const std::string& cluster) {
+  const DriverTraits* driver = DriverOf(config, cluster);
+  return driver == nullptr ? cluster : std::string(driver->name);
+}
+
 std::vector<std::string> EngineVariables(const Config& config, const std::string& cluster) {
   const DriverTraits* driver = DriverOf(config, cluster);
   if (driver == nullptr || driver->machine_variable.empty()) return {};

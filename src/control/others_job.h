@@ -36,7 +36,9 @@ bool IsOthers(const JobRecord& record);
 
 // Whether the cluster of that name has one engine for all users of this machine.
 bool HasSharedEngine(const Config& config, const std::string& cluster);
-// How a client of it finds that engine where it is not at its usual place: NAME=VALUE.
+// What a client without any configuration calls that cluster.
+std::string ImpliedNameOf(const Config& config, const std::string& cluster);
+// How such a client finds the engine where it is not at its usual place: NAME=VALUE.
 std::vector<std::string> EngineVariables(const Config& config, const std::string& cluster);
 
 // The same for this process and that job; kDenied, with what to type, where it is refused.

@@ -49,6 +49,13 @@ TEST(OthersJob, ARecordWithAFolderOrOfThisUserIsNotOfAnother) {
   EXPECT_FALSE(IsOthers(record));
 }
 
+TEST(OthersJob, AnOwnersClientFindsTheEngineByTheNameThatNeedsNoConfiguration) {
+  Config config;
+  config.clusters["lab"].driver = "system";
+  EXPECT_EQ(ImpliedNameOf(config, "lab"), "system");
+  EXPECT_EQ(ImpliedNameOf(config, "other"), "other");
+}
+
 TEST(OthersJob, ARefusalNamesTheOwnerAndTheVerb) {
   JobRecord record;
   record.spec.id = "ann_17_0000beef";

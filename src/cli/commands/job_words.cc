@@ -96,7 +96,7 @@ OwnersRun OwnersCommand(const World& world, const Cluster& cluster, const JobRec
   OwnersRun run;
   run.user = record.spec.user;
   run.variables = EngineVariables(world.config(), cluster.Name());
-  run.words = {std::string(verb), "--cluster", cluster.Name()};
+  run.words = {std::string(verb), "--cluster", ImpliedNameOf(world.config(), cluster.Name())};
   if (world.out().json()) run.words.emplace_back("--json");
   if (world.out().quiet()) run.words.emplace_back("--quiet");
   for (const auto& [name, value] : args.flags_) {
