@@ -21,8 +21,7 @@ constexpr int kChangedMeanwhile = -1;
 // May be used from several threads.
 class ChangeGuard {
  public:
-  explicit ChangeGuard(const RestoreRequest& request)
-      : looked_ns_(request.looked_ns), keep_(request.keep.begin(), request.keep.end()) {}
+  explicit ChangeGuard(const RestoreRequest& request);
 
   // Whether anything is compared at all.
   bool on() const { return looked_ns_ != 0; }
@@ -38,19 +37,22 @@ class ChangeGuard {
   void NoteOwn(const struct statx& now);
 
   // Takes a name away: moves the entry to the staging folder, looks at what came, and moves it back when it
-  // is not what `before` says. 0, errno, or kChangedMeanwhile.
+  // is not what `before` says, to NAME.overcap-kept where something else has its name. 0, errno, or
+  // kChangedMeanwhile.
   int Remove(StagingFolder* staging, int folder_fd, const char* name, const struct statx& before);
 
  private:
   bool IsOwn(uint64_t inode) const;
+  int64_t LatestNs() const;  // what the file system may say of a change of now
 
   const int64_t looked_ns_;
+  const int64_t began_ns_;
   const std::unordered_set<std::string> keep_;
   mutable std::mutex mutex_;          // guards what follows
   std::unordered_set<uint64_t> own_;  // inodes
 };
 
-// What an entry is now, without following a link. 0 or errno.
+// What an entry is now, without following a link; "": the folder itself, or whatever is open. 0 or errno.
 int LookAtName(int folder_fd, const char* name, struct statx* status);
 // All but the ctime, which a rename sets.
 bool SameButCtime(const struct statx& before, const struct statx& after);
