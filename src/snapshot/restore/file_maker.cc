@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 #include "snapshot/file_io.h"
 
@@ -49,12 +50,23 @@ int FileMaker::Begin(uint32_t entry, NewFile* file) {
   return file->fd ? 0 : errno;
 }
 
+void FileMaker::Close(NewFile* file) {
+  struct statx now;
+  if (LookAtName(file->fd.Get(), "", &now) == 0) file->closed = SeenStamp::Of(now);
+  file->fd.Reset();
+}
+
 int FileMaker::Reopen(NewFile* file) {
   const int folder = file->staged ? StageFd(file->entry) : fds_.Get(scene_.tree[file->entry].parent);
   if (folder < 0) return errno;
   const char* name = file->staged ? file->staged_name.c_str() : scene_.tree.Name(file->entry);
-  file->fd.Reset(openat(folder, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
-  return file->fd ? 0 : errno;
+  Fd fd(openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct statx now;
+  if (!fd || LookAtName(fd.Get(), "", &now) != 0)
+    return errno == ELOOP || errno == EISDIR ? kChangedMeanwhile : errno;
+  if (SeenStamp::Of(now) != file->closed) return kChangedMeanwhile;
+  file->fd = std::move(fd);
+  return 0;
 }
 
 int FileMaker::Finish(NewFile* file) {
@@ -73,10 +85,13 @@ int FileMaker::Finish(NewFile* file) {
 }
 
 void FileMaker::Drop(NewFile* file) {
-  file->fd.Reset();
+  if (file->fd) Close(file);
   const int folder = file->staged ? StageFd(file->entry) : fds_.Get(scene_.tree[file->entry].parent);
   const char* name = file->staged ? file->staged_name.c_str() : scene_.tree.Name(file->entry);
-  if (folder >= 0) (void)unlinkat(folder, name, 0);
+  if (folder < 0) return;
+  struct statx now;
+  const bool known = file->closed.inode != 0 && LookAtName(folder, name, &now) == 0;
+  if (!known || SeenStamp::Of(now) == file->closed) (void)unlinkat(folder, name, 0);
 }
 
 // An exchange is as atomic as a rename over the old file, but some file systems (ext4) begin to write the new
@@ -104,6 +119,7 @@ int FileMaker::Place(int stage_fd, const std::string& name, uint32_t entry) {
     (void)renameat2(stage_fd, name.c_str(), folder, to, RENAME_EXCHANGE);
     return is_file ? kChangedMeanwhile : EISDIR;
   }
+  if (errno == ENOENT && guarded) return PlaceWhereNothingIs(stage_fd, name, entry);
   return renameat(stage_fd, name.c_str(), folder, to) == 0 ? 0 : errno;
 }
 

@@ -40,6 +40,7 @@ struct NewFile {
   Fd fd;
   bool staged = false;
   std::string staged_name;
+  SeenStamp closed;  // what it was when Close closed it
 };
 
 // One per thread.
@@ -49,11 +50,12 @@ class FileMaker {
 
   // All return 0 or errno. Begin: where nothing is, under its own name; else staged.
   int Begin(uint32_t entry, NewFile* file);
-  // Opens again what Begin made, after its descriptor was closed.
+  // Closes it for a while, and opens it again; kChangedMeanwhile when something else has its name by then.
+  static void Close(NewFile* file);
   int Reopen(NewFile* file);
   // Attributes, close, and its name when it was staged. After an error it is gone.
   int Finish(NewFile* file);
-  // Removes it.
+  // Removes it, unless something else has its name.
   void Drop(NewFile* file);
 
   // All of it at once.

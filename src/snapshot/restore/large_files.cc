@@ -91,7 +91,7 @@ void LargeFiles::CloseOneIdle() {
       oldest = at;
   }
   if (oldest == open_.end()) return;
-  files_[*oldest].made.fd.Reset();
+  FileMaker::Close(&files_[*oldest].made);
   open_.erase(oldest);
 }
 

@@ -103,6 +103,29 @@ TEST_F(RestoreFaultsTest, WhatIsThereIsKeptWhenItsReplacementIsDamaged) {
   EXPECT_EQ(Describe(rig_.Target()).at("file"), "file older, but there");
 }
 
+// Of more files than are kept open at once the first chunk is the same, so that all are begun before one is
+// complete.
+TEST_F(RestoreFaultsTest, WhatTakesTheNameOfAFileThatIsHalfRestoredIsNotWrittenInto) {
+  const std::string common = NoiseOf(2'000'000, 1);
+  for (int i = 0; i < 70; ++i)
+    PutFile(rig_.Source(StrCat("file ", 100 + i)), common + NoiseOf(500'000, 100 + i));
+  const Digest tree = rig_.Save();
+  RestoreRequest request = rig_.Request(tree);
+  request.threads = 1;
+  std::string taken;
+  request.progress = [&](const RestoreProgress&) {
+    if (!taken.empty()) return;
+    taken = fs::directory_iterator(rig_.Target())->path();
+    PutFile(rig_.Target() + ".mine", "mine");
+    fs::rename(rig_.Target() + ".mine", taken);
+  };
+  const RestoreReport report = Restore(rig_.repository(), request).value();
+  ASSERT_FALSE(taken.empty());
+  EXPECT_EQ(*PosixFiles().Read(taken), "mine");
+  EXPECT_EQ(report.kept, 1);
+  EXPECT_EQ(report.failed, 1);
+}
+
 TEST_F(RestoreFaultsTest, EverythingElseComesBackWhenAPackIsLost) {
   PutMany("first", 3, 10'000);
   rig_.Save();
