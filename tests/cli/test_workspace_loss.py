@@ -90,6 +90,7 @@ class Newest(LossRig):
         self.save(text="two")
         self.save(text="three")
         self.assertEqual(self.ws("cat", "latest", "f").out, "three")
+        self.assertNotIn(str(time.gmtime().tm_year + 4), self.ws("status").out)
         self.ws("prune", "--keep-last", "1")
         self.assertEqual(self.ws("cat", "latest", "f").out, "three")
 

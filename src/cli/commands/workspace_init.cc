@@ -56,7 +56,7 @@ void TellHas(World& world, const WorkspaceInit& init) {
     json.BeginObject().Field("event", "done").Field("status", 0).Field("folder", init.folder);
     json.Field("outcome", same ? "has_newest" : "has_changes");
     json.Field("workspace", init.snapshot.record.workspace).Field("snapshot", init.snapshot.Id());
-    json.Field("time", FormatTimeUtc(init.snapshot.record.time_us)).Field("changes", changes);
+    json.Field("time", FormatTimeUtc(ClockOf(init.snapshot.record))).Field("changes", changes);
     out.Json(json.EndObject().Text());
     return;
   }

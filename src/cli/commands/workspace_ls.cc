@@ -20,7 +20,7 @@ constexpr Flag kWorkspaceLsFlags[] = {
 std::string SnapshotJson(const NamedSnapshot& snapshot) {
   const SnapshotRecord& record = snapshot.record;
   JsonWriter json;
-  json.BeginObject().Field("id", snapshot.Id()).Field("time", FormatTimeUtc(record.time_us));
+  json.BeginObject().Field("id", snapshot.Id()).Field("time", FormatTimeUtc(ClockOf(record)));
   json.Field("workspace", record.workspace).Field("host", record.host).Field("user", record.user);
   json.Field("folder", record.folder).Field("message", record.message).Field("parent", record.parent);
   json.Field("tree", record.tree.Hex()).Field("entries", record.entries).Field("files", record.files);
@@ -52,7 +52,7 @@ Result<int> ListSnapshots(World& world, const OpenedWorkspace& opened) {
                {"MESSAGE", false, true}});
   for (const NamedSnapshot& snapshot : snapshots) {
     const SnapshotRecord& record = snapshot.record;
-    table.AddRow({snapshot.ShortId(), FormatTimeLocal(record.time_us), Ago(record.time_us, now_us),
+    table.AddRow({snapshot.ShortId(), FormatTimeLocal(ClockOf(record)), Ago(ClockOf(record), now_us),
                   record.host, StrCat(record.files), FormatBytes(record.bytes), FormatBytes(record.new_bytes),
                   record.unread > 0 ? StrCat(record.unread) : "", record.message},
                  {Style::kBold});

@@ -54,7 +54,7 @@ void PrintSnapshots(World& world, const WorkspacePruned& pruned, bool dry_run) {
     const NamedSnapshot& snapshot = kept.snapshot;
     const bool stays = !kept.reasons.empty();
     table.AddRow(
-        {snapshot.ShortId(), FormatTimeLocal(snapshot.record.time_us), Ago(snapshot.record.time_us, now_us),
+        {snapshot.ShortId(), FormatTimeLocal(ClockOf(snapshot.record)), Ago(ClockOf(snapshot.record), now_us),
          stays     ? "keep"
          : dry_run ? "would go"
                    : "gone",

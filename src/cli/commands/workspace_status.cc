@@ -17,7 +17,7 @@ void WriteSnapshot(JsonWriter* json, std::string_view key, const std::optional<N
     return;
   }
   json->BeginObject().Field("id", snapshot->Id()).Field("host", snapshot->record.host);
-  json->Field("time", FormatTimeUtc(snapshot->record.time_us)).Field("unread", snapshot->record.unread);
+  json->Field("time", FormatTimeUtc(ClockOf(snapshot->record))).Field("unread", snapshot->record.unread);
   json->EndObject();
 }
 
@@ -115,7 +115,7 @@ void PrintText(World& world, const WorkspaceStatus& status, const std::vector<Se
   if (status.base && status.newest && status.base->Id() != status.newest->Id())
     line("has", StrCat(SnapshotWords(*status.base, now_us), ": the newest was taken elsewhere"));
   if (status.changes) line("changes", ChangeWords(*status.changes, now_us));
-  if (!status.problem.empty()) line("changes", StrCat("cannot be told: ", status.problem));
+  if (!status.problem.empty()) line("changes", StrCat("not known: ", status.problem));
   if (status.busy) line("busy", *status.busy);
   for (const ServiceSeen& service : services) {
     for (const std::string& text : AutoLines(service.state, service.life, now_us)) line("auto", text);

@@ -104,8 +104,8 @@ std::string Ago(int64_t then_us, int64_t now_us) {
 }
 
 std::string SnapshotWords(const NamedSnapshot& snapshot, int64_t now_us) {
-  return StrCat(snapshot.ShortId(), " of ", FormatTimeLocal(snapshot.record.time_us), ", ",
-                Ago(snapshot.record.time_us, now_us));
+  return StrCat(snapshot.ShortId(), " of ", FormatTimeLocal(ClockOf(snapshot.record)), ", ",
+                Ago(ClockOf(snapshot.record), now_us));
 }
 
 std::function<void(const BackupProgress&)> ShowBackup(ProgressMeter* meter) {
@@ -178,7 +178,7 @@ int TellBackup(World& world, const FoundWorkspace& found, const WorkspaceBackup&
     json.BeginObject().Field("event", "done").Field("status", status);
     json.Field("workspace", found.workspace.name).Field("folder", found.folder);
     json.Field("snapshot", newest.Id()).Field("new", report.snapshot.has_value());
-    json.Field("time", FormatTimeUtc(newest.record.time_us)).Field("tree", report.tree.Hex());
+    json.Field("time", FormatTimeUtc(ClockOf(newest.record))).Field("tree", report.tree.Hex());
     json.Field("entries", report.entries).Field("files", report.files).Field("bytes", report.bytes);
     json.Field("read_files", report.read_files).Field("read_bytes", report.read_bytes);
     json.Field("new_bytes", report.new_bytes).Field("stored_bytes", report.stored_bytes);
@@ -214,7 +214,7 @@ int TellRestore(World& world, std::string_view folder, const NamedSnapshot& snap
     JsonWriter json;
     json.BeginObject().Field("event", "done").Field("status", status).Field("folder", folder);
     json.Field("outcome", "restored").Field("workspace", snapshot.record.workspace);
-    json.Field("snapshot", snapshot.Id()).Field("time", FormatTimeUtc(snapshot.record.time_us));
+    json.Field("snapshot", snapshot.Id()).Field("time", FormatTimeUtc(ClockOf(snapshot.record)));
     json.Field("entries", report.entries).Field("files", report.files).Field("bytes", report.bytes);
     json.Field("same_files", report.same_files).Field("written_files", report.written_files);
     json.Field("written_bytes", report.written_bytes).Field("removed", report.removed);

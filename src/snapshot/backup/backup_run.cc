@@ -253,8 +253,7 @@ SnapshotRecord BackupRun::Record() const {
   SnapshotRecord record;
   record.tree = report_.tree;
   record.workspace = request_.workspace;
-  record.clock_us = began_us_;
-  record.time_us = report_.parent ? std::max(began_us_, report_.parent->record.time_us + 1) : began_us_;
+  SetTimes(&record, began_us_, report_.parent ? report_.parent->record.time_us : 0);
   record.host = request_.host;
   record.folder = folder_;
   record.user = request_.user;

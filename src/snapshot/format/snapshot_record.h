@@ -2,6 +2,7 @@
 // What stands under snapshots/ and in config (docs/formats/snapshot.md). Pure; parsers take any bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,9 +17,8 @@ namespace overcap {
 struct SnapshotRecord {
   Digest tree;
   std::string workspace;
-  int64_t time_us = 0;  // later than that of its parent, whatever the clocks say
-  int64_t clock_us =
-      0;  // what the host's clock said; 0: it is of an older program, for which only `parent` orders
+  int64_t time_us = 0;   // later than that of its parent, whatever the clocks say
+  int64_t clock_us = 0;  // by the host's clock; 0: of an older program, and only `parent` tells its place
   std::string host;
   std::string folder;
   std::string user;
@@ -41,6 +41,12 @@ Result<SnapshotRecord> DecodeSnapshotRecord(std::string_view json, std::string_v
 // When it was taken, for people and rules.
 inline int64_t ClockOf(const SnapshotRecord& record) {
   return record.clock_us != 0 ? record.clock_us : record.time_us;
+}
+
+// The times of a record made at `clock_us` after the parent of time `parent_us` (0: there is none).
+inline void SetTimes(SnapshotRecord* record, int64_t clock_us, int64_t parent_us) {
+  record->clock_us = clock_us;
+  record->time_us = std::max(clock_us, parent_us + 1);
 }
 
 struct SnapshotKey {

@@ -17,11 +17,6 @@ std::string PeriodOf(int64_t time_us, const char* format) {
   return std::string(text, std::strftime(text, sizeof text, format, &local));
 }
 
-// What the clock of its host said: the time in the key is later when a parent's clock was ahead.
-int64_t TimeOfRules(const NamedSnapshot& snapshot) {
-  return snapshot.record.clock_us != 0 ? snapshot.record.clock_us : snapshot.key.time_us;
-}
-
 struct PeriodRule {
   const char* name;
   const char* format;
@@ -33,7 +28,7 @@ void KeepPeriods(std::vector<KeptSnapshot>* kept, const PeriodRule& rule) {
   std::string period;
   int64_t left = rule.count;
   for (auto it = kept->rbegin(); it != kept->rend() && left > 0; ++it) {
-    const std::string of = PeriodOf(TimeOfRules(it->snapshot), rule.format);
+    const std::string of = PeriodOf(ClockOf(it->snapshot.record), rule.format);
     if (it != kept->rbegin() && of == period) continue;
     period = of;
     it->reasons.push_back(rule.name);
@@ -48,13 +43,13 @@ std::vector<KeptSnapshot> ApplyKeepRules(const std::vector<NamedSnapshot>& snaps
   std::vector<KeptSnapshot> kept;
   for (const NamedSnapshot& snapshot : snapshots) kept.push_back({snapshot, {}});
   const auto size = static_cast<int64_t>(kept.size());
-  const int64_t newest_us = kept.empty() ? now_us : std::min(now_us, TimeOfRules(kept.back().snapshot));
+  const int64_t newest_us = kept.empty() ? now_us : std::min(now_us, ClockOf(kept.back().snapshot.record));
   for (int64_t i = 0; i < size; ++i) {
     KeptSnapshot& one = kept[static_cast<size_t>(i)];
     if (!rules.Any()) one.reasons.push_back("no rule");
     if (size - i <= rules.last) one.reasons.push_back("last");
     if (rules.within_seconds > 0 &&
-        newest_us - TimeOfRules(one.snapshot) <= rules.within_seconds * 1'000'000) {
+        newest_us - ClockOf(one.snapshot.record) <= rules.within_seconds * 1'000'000) {
       one.reasons.push_back("within");
     }
   }

@@ -189,13 +189,13 @@ class Importer {
     SnapshotRecord record;
     record.tree = tree;
     record.workspace = request_.workspace;
-    record.time_us = began_us_;
     record.host = request_.host;
     record.folder = request_.folder;
     record.user = request_.user;
     record.message = request_.message;
     OC_TRY(before, repository_.Snapshots(request_.workspace));
     if (!before.empty()) record.parent = before.back().Id();
+    SetTimes(&record, began_us_, before.empty() ? 0 : before.back().record.time_us);
     record.entries = builder.totals().entries;
     record.files = builder.totals().files;
     record.bytes = builder.totals().bytes;

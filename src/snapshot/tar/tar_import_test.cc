@@ -100,6 +100,18 @@ TEST(TarImport, WhatWasImportedIsExportedAsItWas) {
   EXPECT_EQ(repository.Find("w", "latest")->Id(), report->snapshot.Id());
 }
 
+TEST(TarImport, AnImportIsTheNewestWhateverTheClockSays) {
+  const Repository repository = NewMemRepository();
+  const std::string tar = WriteTar(Everything());
+  SnapshotRecord ahead = Import(repository, tar)->snapshot.record;
+  SetTimes(&ahead, ahead.clock_us + 86'400'000'000, 0);
+  ASSERT_TRUE(repository.PutSnapshot(ahead));
+  const auto report = Import(repository, tar);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->snapshot.record.time_us, ahead.time_us + 1);
+  EXPECT_EQ(repository.Find("w", "latest")->Id(), report->snapshot.Id());
+}
+
 TEST(TarImport, CompressedTarsAndAnyOrderGiveTheSameTree) {
   const Repository repository = NewMemRepository();
   std::vector<Stored> all = Everything();
