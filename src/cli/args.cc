@@ -55,7 +55,7 @@ FlagWord TakeApart(std::string_view word) {
   return {word.substr(0, equals), word.substr(equals + 1)};
 }
 
-// The flag of `command` that `word` is called elsewhere, or "".
+// What `command` says of a flag that it does not have, or "".
 std::string_view MeantFlag(const Command* command, std::string_view word) {
   if (command == nullptr) return {};
   const auto synonym = std::ranges::find(command->synonyms, word, &FlagSynonym::word);
@@ -71,8 +71,9 @@ tl::unexpected<Error> UnknownFlag(const Command* command, std::string_view name)
   const std::string_view meant = MeantFlag(command, name);
   const std::string nearest = name.starts_with("--") ? Nearest(name, candidates) : "";
   const std::string verb = command != nullptr ? StrCat("overcap ", command->name) : "overcap";
-  std::string hint = !meant.empty()     ? StrCat("did you mean '", meant, "'?")
-                     : !nearest.empty() ? StrCat("did you mean '", nearest, "'?")
+  std::string hint = meant.find(' ') != std::string_view::npos ? std::string(meant)
+                     : !meant.empty()                          ? StrCat("did you mean '", meant, "'?")
+                     : !nearest.empty()                        ? StrCat("did you mean '", nearest, "'?")
                                         : StrCat("'", verb, " --help' lists its flags");
   if (meant.empty() && command != nullptr && !command->other_flags.empty())
     hint += StrCat(" (", command->other_flags, ")");

@@ -27,7 +27,7 @@ struct Flag {
 // What other programs call a flag: for "did you mean".
 struct FlagSynonym {
   std::string_view word;
-  std::string_view flag;
+  std::string_view flag;  // or a sentence that says what to do instead
 };
 
 // The words after the verb, taken apart (args.h does it).

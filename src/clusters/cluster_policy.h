@@ -30,18 +30,20 @@ struct PolicyStep {
   bool optional = false;          // those after it do not need it: when it fails they are done all the same
 };
 
-// A line of the scheduler's own files that is not as the policy wants it.
+// Something in the scheduler's own file that is not as the policy wants it. An administrator changes it.
 struct PolicySetting {
-  std::string name;         // "PreemptType", "partition 'debug': MaxTime"
-  std::string now, wanted;  // now "": it is not there
-  bool restart = false;     // counts only when the controller starts
+  std::string why;       // "PreemptType is preempt/none"
+  std::string line;      // that the file must have; "": only an administrator knows it
+  bool restart = false;  // counts only when the controller starts
 };
 
 struct PolicyDifference {
   std::vector<PolicyStep> steps;
   std::vector<PolicySetting> settings;
   std::vector<std::string> notes;  // what is left as it is: accounts that the policy does not name
-  PolicyRendering::File file;      // the settings and partitions as they should be, merged with what is there
+  std::string file;                // whose lines `settings` are: "slurm.conf"
+  std::string then;                // what to do once the file has them
+  std::optional<Error> blocked;    // why no step may be made before an administrator has acted
 };
 
 // The part of a cluster that takes a policy.
@@ -60,8 +62,11 @@ class ClusterPolicy {
   virtual Result<PolicyDifference> Compare(const Policy& policy) = 0;
   // Makes one change. kDenied when only an administrator may.
   virtual Result<void> Make(const PolicyStep& step) = 0;
-  // The controller reads its files again, once it knows all that they speak of.
-  virtual Result<void> ReadFilesAgain(const Policy& policy) = 0;
+  // Returns when the controller knows all that `settings` of the difference name, so that it can read them.
+  virtual Result<void> WaitUntilKnown(const Policy& policy) {
+    (void)policy;
+    return {};
+  }
 };
 
 }  // namespace overcap

@@ -1,31 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/policy_apply.h"
 
-#include <cerrno>
-#include <sys/stat.h>
-
 #include "base/text.h"
 #include "clusters/all_clusters.h"
-#include "sys/posix_files.h"
 
 namespace overcap {
 namespace {
-
-// The file as it should be; the path when it had to be written.
-Result<std::string> WriteSettings(const PolicyRendering::File& file, const std::string& folder) {
-  PosixFiles files;
-  std::string path = StrCat(folder, "/", file.name);
-  const auto there = files.Read(path);
-  if (there && *there == file.text) return std::string();
-  // Everybody who submits jobs reads it.
-  const std::string fresh = path + ".new";
-  OC_TRY_VOID(files.WriteAtomic(fresh, file.text, true));
-  if (chmod(fresh.c_str(), 0644) != 0)
-    return Fail(ErrnoError(errno, StrCat("cannot open '", fresh, "' to all")));
-  OC_TRY_VOID(files.Rename(fresh, path));
-  OC_TRY_VOID(files.SyncFolder(folder));
-  return path;
-}
 
 Result<void> MakeSteps(ClusterPolicy& policies, const PolicyApplyOptions& options, PolicyApplied* applied) {
   for (const PolicyStep& step : applied->found.steps) {
@@ -67,15 +47,10 @@ Result<PolicyApplied> ApplyPolicy(Cluster& cluster, const Policy& policy, const 
   PolicyApplied applied;
   OC_TRY(found, policies->Compare(policy));
   applied.found = std::move(found);
-  applied.left = applied.found.settings;
   if (options.dry_run || applied.nothing()) return applied;
+  if (applied.found.blocked) return Fail(*applied.found.blocked);
   OC_TRY_VOID(MakeSteps(*policies, options, &applied));
-  if (options.folder.empty() || applied.left.empty()) return applied;
-  OC_TRY(file, WriteSettings(applied.found.file, options.folder));
-  applied.file = std::move(file);
-  OC_TRY_VOID(policies->ReadFilesAgain(policy));
-  OC_TRY(after, policies->Compare(policy));
-  applied.left = std::move(after.settings);
+  if (!applied.found.settings.empty()) OC_TRY_VOID(policies->WaitUntilKnown(policy));
   return applied;
 }
 

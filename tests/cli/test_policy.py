@@ -58,7 +58,7 @@ class Policies(Rig):
         self.assertIn("Slurm stops no job because a cap is full:", text)
         self.assertIn("sacctmgr --immediate add account vision-overcap Parent=vision-lab ", text)
         facts = json.loads(self.ok("policy", "render", "--json", "slurm", str(EXAMPLE)).out)
-        self.assertEqual([file["name"] for file in facts["files"]], ["overcap-policy.conf", "slurm.conf: nodes", "gres.conf"])
+        self.assertEqual([file["name"] for file in facts["files"]], ["slurm.conf: settings and partitions", "slurm.conf: nodes", "gres.conf"])
         self.assertTrue(all(argv[0] in ("sacctmgr", "scontrol") for argv in facts["commands"]))
 
     def test_what_cannot_be_told_a_policy_says_so(self):

@@ -22,23 +22,23 @@ class Applied(PolicyRig):
 
     def test_it_is_shown_applied_and_then_there_is_nothing_to_change(self):
         before = self.qos()
-        shown = self.apply("--dry-run")
+        shown = self.apply_once("--dry-run")
         self.assertEqual(shown.status, 0, str(shown))
         self.assertIn("add account 'vision'", shown.out)
-        self.assertIn("partition 'debug': (nothing) -> there", shown.out)
+        self.assertIn("# there is no partition 'debug'\nPartitionName=debug Nodes=n[1-2] ", shown.out)
         self.assertEqual(self.qos(), before, "--dry-run changes nothing")
 
         for number in range(8):  # killed at some moment or other, each time a little later
-            process = self.start("policy", "apply", "--write", str(self.slurm.folder / "etc"), str(self.policy))
+            process = self.start("policy", "apply", str(self.policy))
             time.sleep(0.03 * number)  # of the test's own doing: the moment does not matter
             process.send_signal(signal.SIGKILL)
             process.communicate()
         done = self.apply()
         self.assertEqual(done.status, 0, str(done))
-        again = self.apply()
+        again = self.apply_once()
         self.assertEqual((again.status, again.out.splitlines()), (0, ["nothing to change"]), str(again))
         facts = json.loads(self.ok("policy", "apply", "--json", str(self.policy)).out)
-        self.assertEqual((facts["nothing"], facts["steps"], facts["left"]), (True, [], []))
+        self.assertEqual((facts["nothing"], facts["steps"], facts["settings"]), (True, [], []))
 
         rows = dict(line.split("|", 1) for line in self.qos())
         self.assertEqual(rows["vision"], "gres/gpu=2|language-user-overcap,overcap,vision-user-overcap")
@@ -46,10 +46,10 @@ class Applied(PolicyRig):
         self.assertEqual(rows["language-user-overcap"], "|overcap")
         tree = self.lines_of("sacctmgr", "-n", "-P", "show", "associations", "where", "cluster=lab", "format=Account,"
                              "ParentName,User,Share,GrpTRES,QOS,DefaultQOS")
-        self.assertEqual([row for row in tree if row.startswith("vision") and not row.split("|")[2]],
-                         ["vision-lab|root||2||normal|",
+        self.assertEqual({row for row in tree if row.startswith("vision") and not row.split("|")[2]},
+                         {"vision-lab|root||2||normal|",
                           "vision|vision-lab||1|gres/gpu=2|vision,vision-user-overcap|vision",
-                          "vision-overcap|vision-lab||1||overcap|overcap"])
+                          "vision-overcap|vision-lab||1||overcap|overcap"})
         users = self.lines_of("sacctmgr", "-n", "-P", "show", "user", "format=User,DefaultAccount")
         self.assertEqual({"ann|vision", "bob|vision", "carol|language"} - set(users), set())
         accounts = self.lines_of("sacctmgr", "-n", "-P", "show", "account", "withcoord", "format=Account,Coordinators")
@@ -66,21 +66,60 @@ class Applied(PolicyRig):
                      "change qos 'vision': GrpTRES=gres/gpu=1", "change account 'vision': GrpTRES=gres/gpu=1",
                      "MaxTRESPerUser=gres/gpu=2"):
             self.assertIn(text, changed.out)
-        self.assertEqual(self.apply().out.splitlines(), ["nothing to change"])
+        self.assertEqual(self.apply_once().out.splitlines(), ["nothing to change"])
 
-    def test_what_is_not_written_is_told_and_left(self):
+    def test_lines_that_slurm_conf_lacks_are_printed_and_no_file_is_written(self):
+        files = {path: path.read_bytes() for path in (self.slurm.folder / "etc").iterdir()}
         self.change("n[1-2]: {gpus: a40:2", "n[1-2]: {gpus: a40:3")
         self.change("gpus_per_user: 1", "max_time: 3h")
-        done = self.overcap("policy", "apply", str(self.policy), deadline=2 * DEADLINE)
+        done = self.apply_once()
         self.assertEqual(done.status, 6, str(done))
-        self.assertIn("left to do in the files of the scheduler", done.out)
-        self.assertIn("node 'n1': GPUs: a40:2 -> a40:3", done.out)
+        self.assertIn("# slurm.conf must have these lines", done.out)
+        self.assertIn("# node 'n1' has GPUs a40:2; the policy says a40:3\n", done.out)
+        self.assertIn("Overcap does not write slurm.conf: add the lines, then restart slurmctld, then run it again", done.err)
+        self.assertEqual({path: path.read_bytes() for path in (self.slurm.folder / "etc").iterdir()}, files)
+
+    def test_the_flag_that_wrote_the_file_is_refused(self):
+        done = self.apply_once("--write", str(self.slurm.folder / "etc"))
+        self.assertEqual(done.status, 2, str(done))
+        self.assertIn("unknown flag '--write' of 'policy apply'", done.err)
+        self.assertIn("prints the lines that slurm.conf needs", done.err)
+
+    def test_nodes_that_slurm_conf_lacks_are_named_and_nothing_is_changed(self):
+        before = self.qos(), self.lines_of("sacctmgr", "-n", "-P", "show", "account")
+        self.change("n[1-2]:", '"n[1-2],new[7-9]":')
+        done = self.apply_once()
+        self.assertEqual(done.status, 6, str(done))
+        self.assertIn("slurm.conf has no node new[7-9]: nothing was changed", done.err)
+        self.assertIn("'overcap policy render slurm FILE' prints the lines", done.err)
+        self.assertEqual((self.qos(), self.lines_of("sacctmgr", "-n", "-P", "show", "account")), before)
+        shown = self.apply_once("--dry-run")
+        self.assertEqual(shown.status, 0, str(shown))
+        self.assertIn("slurm.conf has no node new[7-9]", shown.err)
 
     def test_a_policy_for_another_cluster_is_refused(self):
         self.policy.write_text("cluster: other\n" + self.policy.read_text())
         done = self.apply()
         self.assertEqual(done.status, 2, str(done))
         self.assertIn("the policy is for cluster 'other', this one is called 'lab'", done.err)
+
+
+class WithoutLimits(PolicyRig):
+    """A cluster whose slurm.conf has nothing that a policy needs, not even AccountingStorageEnforce."""
+    cluster_settings = dict.fromkeys(("AccountingStorageEnforce", "PreemptType", "PreemptMode", "EnforcePartLimits", "PriorityType",
+                                      "PriorityWeightQOS", "SlurmctldParameters"))
+
+    def test_slurmctld_starts_with_the_printed_lines(self):
+        slurm = self.slurm
+        done = self.apply_once()
+        self.assertEqual(done.status, 6, str(done))
+        self.assertIn("AccountingStorageEnforce=associations,limits,qos\n", done.out)
+        slurm.take_lines(self.lines_in(done.out))  # a controller that reads them without a restart goes on
+        slurm.restart_controller()
+        slurm.wait_idle(slurm.names)
+        again = self.apply_once()
+        self.assertEqual((again.status, again.out.splitlines()), (0, ["nothing to change"]), str(again))
+        self.assertIn("associations,limits,qos", slurm.must(["scontrol", "show", "config"]))
 
 
 OLD_CONF = """
@@ -128,25 +167,25 @@ class OfAnOlderVersion(SharedRig):
         waiting = self.sbatch("vision", 1, "--qos=overcap", **old, seconds=2)
         array = self.sbatch("language", 1, "--qos=overcap", "--array=0-3%2", **old, seconds=2)
 
-        shown = self.apply("--dry-run")
+        shown = self.apply_once("--dry-run")
         self.assertEqual(shown.status, 0, str(shown))
         for text in ("add account 'vision-lab': Parent=root Fairshare=2",
                      "change account 'vision': Parent=vision-lab Fairshare=1 GrpTRES=gres/gpu=2 QOS=vision,vision-user-overcap",
                      "add account 'vision-overcap': Parent=vision-lab",
                      "change qos 'vision-user-overcap': GrpTRES=gres/gpu=-1",
                      f"move job '{waiting}' to account 'vision-overcap'", f"move job '{array}_[0-3]' to account 'language-overcap'",
-                     "partition 'overcap': AllowAccounts: vision,language -> vision-overcap,language-overcap"):
+                     "AllowAccounts=vision,language, no DefCpuPerGPU\nPartitionName=overcap "):
             self.assertIn(text, shown.out)
         self.assertIn("3 running jobs of account 'vision' belong into 'vision-overcap'", shown.err)
         self.assertLess(shown.out.index("change account 'vision':"), shown.out.index("change qos 'vision-user-overcap'"))
         for number in range(4):  # killed at some moment or other
-            process = self.start("policy", "apply", "--write", str(slurm.folder / "etc"), str(self.policy))
+            process = self.start("policy", "apply", str(self.policy))
             time.sleep(0.05 * number)  # of the test's own doing: the moment does not matter
             process.send_signal(signal.SIGKILL)
             process.communicate()
         done = self.apply()
         self.assertEqual(done.status, 0, str(done))
-        again = self.apply()
+        again = self.apply_once()
         self.assertEqual(again.status, 0, str(again))
         self.assertIn("nothing to change", again.out)
         self.assertEqual([slurm.job_state(number) for number in (*borrowed, yields)], ["RUNNING"] * 4, "what runs goes on")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Slurm whose accounts, QOS, caps and partitions come from `overcap policy apply` alone.
+"""A Slurm whose accounts, QOS and caps come from `overcap policy apply`, and whose partitions are the lines that it prints.
 
     with PolicyCluster(nodes=2, gpus=2) as slurm: ...
 
@@ -34,6 +34,16 @@ class PolicyCluster(SlurmCluster):
     @property
     def policy_conf(self):
         return self.folder / "etc" / "overcap-policy.conf"
+
+    def take_lines(self, lines):
+        """Puts lines into slurm.conf as an administrator does: in place of those for the same setting or partition."""
+        kept = {self.subject(line): line for line in [*self.policy_conf.read_text().splitlines(), *lines] if line[:1] not in ("", "#")}
+        self.policy_conf.write_text("\n".join(kept.values()) + "\n")
+        self.must(["scontrol", "reconfigure"])
+
+    @staticmethod
+    def subject(line):
+        return line.split()[0] if line.startswith("PartitionName=") else line.split("=")[0]
 
     def write_config(self, settings):
         super().write_config(settings)

@@ -44,8 +44,4 @@ Result<void> LocalPolicy::Make(const PolicyStep&) {
   return {};
 }
 
-Result<void> LocalPolicy::ReadFilesAgain(const Policy&) {
-  return {};
-}
-
 }  // namespace overcap

@@ -21,7 +21,6 @@ class LocalPolicy : public ClusterPolicy {
   Result<PolicyDifference> Compare(const Policy& policy) override;
   // The whole policy goes at once, with the first step.
   Result<void> Make(const PolicyStep& step) override;
-  Result<void> ReadFilesAgain(const Policy& policy) override;
 
  private:
   Result<std::string> TextInForce();

@@ -10,6 +10,7 @@
 #include "clusters/slurm/lab_accounts.h"
 #include "clusters/slurm/policy/policy_commands.h"
 #include "clusters/slurm/policy/setting_difference.h"
+#include "model/host_list.h"
 
 namespace overcap {
 namespace {
@@ -45,8 +46,7 @@ class Comparer {
     Jobs();
     Removals();
     Left();
-    difference_.settings = CompareSettings(plan_, live_);
-    difference_.file = PolicyFile(plan_, &live_.config);
+    Settings();
     return std::move(difference_);
   }
 
@@ -77,6 +77,7 @@ class Comparer {
   void Jobs();
   void Removals();
   void Left();
+  void Settings();
 
   const SlurmPolicyPlan& plan_;
   const LivePolicy& live_;
@@ -161,6 +162,23 @@ void Comparer::Removals() {
     for (const std::string& user : Without(LiveUsers(wanted.name), wanted.users))
       Add(RemoveUsersStep(wanted.name, {user}, cluster_));
   }
+}
+
+void Comparer::Settings() {
+  difference_.file = "slurm.conf";
+  difference_.settings = CompareSettings(plan_, live_);
+  difference_.then = std::ranges::any_of(difference_.settings, &PolicySetting::restart)
+                         ? "restart slurmctld"
+                         : "scontrol reconfigure";
+  const Names missing = MissingNodes(plan_, live_);
+  if (missing.empty()) return;
+  difference_.blocked =
+      Error{ErrorCode::kConflict,
+            StrCat("slurm.conf has no node ", CompressHostList(missing, HostListStyle::kSlurm),
+                   ": nothing was changed"),
+            "add the node to slurm.conf and gres.conf ('overcap policy render slurm FILE' prints the lines), "
+            "restart "
+            "slurmctld, then run it again; or take the node out of the policy"};
 }
 
 void Comparer::Left() {

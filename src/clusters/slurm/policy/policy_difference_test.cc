@@ -62,7 +62,7 @@ std::string Steps(const PolicyDifference& difference) {
 std::string Settings(const PolicyDifference& difference) {
   std::string all;
   for (const PolicySetting& one : difference.settings)
-    all += StrCat(one.name, ": ", one.now, " -> ", one.wanted, "\n");
+    all += StrCat(one.why, " | ", one.line.substr(0, 60), "\n");
   return all;
 }
 
@@ -133,7 +133,10 @@ TEST(SlurmPolicyDifference, WhatAnOlderVersionHasSetUpIsMovedOver) {
             "move job '7' to account 'vision-overcap'\n"
             "move job '8_[0-4]' to account 'language-overcap'\n");
   EXPECT_EQ(Settings(difference),
-            "partition 'overcap': AllowAccounts: vision,language -> vision-overcap,language-overcap\n");
+            "partition 'overcap' has AllowAccounts=vision,language | "
+            "PartitionName=overcap Nodes=n[1-2] Default=NO PriorityTier=0\n");
+  EXPECT_NE(difference.settings[0].line.find(" AllowAccounts=vision-overcap,language-overcap "),
+            std::string::npos);
   EXPECT_EQ(
       difference.notes.front(),
       "1 running job of account 'vision' belongs into 'vision-overcap' and counts against the cap until "
@@ -151,24 +154,38 @@ TEST(SlurmPolicyDifference, JobsAreReadWithoutTheLimitOfAnArray) {
   EXPECT_FALSE(ParsePolicyJobs("2|vision\n"));
 }
 
-TEST(SlurmPolicyDifference, LinesOfSlurmConfThatDifferAreTold) {
+TEST(SlurmPolicyDifference, LinesThatSlurmConfLacksArePrintedWithTheReason) {
   LivePolicy live = Live();
   EXPECT_EQ(Settings(Compare("debug: {gpus_per_user: 2,", "debug: {max_time: 1h, gpus_per_user: 2,", live)),
-            "partition 'debug': MaxTime: 04:00:00 -> 01:00:00\n"
-            "partition 'debug': DefaultTime: 04:00:00 -> 01:00:00\n");
+            "partition 'debug' has MaxTime=04:00:00, DefaultTime=04:00:00 | "
+            "PartitionName=debug Nodes=n[1-2] Default=NO PriorityTier=40 \n");
   live.config.values["PreemptType"] = "preempt/none";
   live.config.values["SlurmctldParameters"] = "enable_configless";
+  live.config.values["AccountingStorageEnforce"] = "none";
+  live.config.values["GresTypes"] = "(null)";
   live.partitions.erase("overcap");
   live.nodes["n2"] = {{"a40", 2}};
   const PolicyDifference difference = Compare("", "", live);
   EXPECT_EQ(Settings(difference),
-            "PreemptType: preempt/none -> preempt/qos\n"
-            "SlurmctldParameters: enable_configless -> enable_configless,preempt_send_user_signal\n"
-            "node 'n2': GPUs: a40:2 -> a40:4\n"
-            "partition 'overcap':  -> there\n");
-  EXPECT_TRUE(difference.settings[0].restart);
-  EXPECT_NE(difference.file.text.find("SlurmctldParameters=enable_configless,preempt_send_user_signal\n"),
-            std::string::npos);
+            "GresTypes is not set | GresTypes=gpu\n"
+            "AccountingStorageEnforce lacks associations,limits,qos | "
+            "AccountingStorageEnforce=associations,limits,qos\n"
+            "PreemptType is preempt/none | PreemptType=preempt/qos\n"
+            "SlurmctldParameters lacks preempt_send_user_signal | "
+            "SlurmctldParameters=enable_configless,preempt_send_user_sign\n"
+            "node 'n2' has GPUs a40:2; the policy says a40:4 | \n"
+            "there is no partition 'overcap' | "
+            "PartitionName=overcap Nodes=n[1-2] Default=NO PriorityTier=0\n");
+  EXPECT_EQ(difference.then, "restart slurmctld");
+  EXPECT_FALSE(difference.blocked);
+}
+
+TEST(SlurmPolicyDifference, NodesThatSlurmConfLacksBlockEveryStep) {
+  LivePolicy live = Live();
+  live.nodes.erase("n2");
+  const PolicyDifference difference = Compare("", "", live);
+  ASSERT_TRUE(difference.blocked);
+  EXPECT_EQ(difference.blocked->message, "slurm.conf has no node n2: nothing was changed");
 }
 
 TEST(SlurmPolicyDifference, MaintenanceThatIsOverIsLeftOut) {

@@ -162,7 +162,7 @@ TEST(SlurmPolicyPlan, ARenderingHasTheFilesTheCommandsAndTheNotes) {
   const auto rendering = RenderSlurmPolicy(Read(Two()));
   ASSERT_TRUE(rendering);
   ASSERT_EQ(rendering->files.size(), 3u);
-  EXPECT_EQ(rendering->files[0].name, "overcap-policy.conf");
+  EXPECT_EQ(rendering->files[0].name, "slurm.conf: settings and partitions");
   EXPECT_NE(rendering->files[0].text.find("PreemptType=preempt/qos\n"), std::string::npos);
   EXPECT_NE(rendering->files[0].text.find("SlurmctldParameters=preempt_send_user_signal\n"),
             std::string::npos);

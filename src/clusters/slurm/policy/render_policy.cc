@@ -48,8 +48,9 @@ Result<PolicyRendering> RenderSlurmPolicy(const Policy& policy) {
     nodes += NodeLine(group);
     gres += GresLines(group);
   }
-  rendering.files = {
-      PolicyFile(plan, nullptr), {"slurm.conf: nodes", std::move(nodes)}, {"gres.conf", std::move(gres)}};
+  rendering.files = {{"slurm.conf: settings and partitions", SettingLines(plan)},
+                     {"slurm.conf: nodes", std::move(nodes)},
+                     {"gres.conf", std::move(gres)}};
   LivePolicy nothing;
   nothing.config.values["ClusterName"] = policy.cluster.empty() ? "CLUSTER" : policy.cluster;
   for (PolicyStep& step : CompareSlurmPolicy(plan, nothing, 0).steps)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 #include "base/text.h"
 #include "clusters/slurm/slurm_time.h"
@@ -57,14 +58,15 @@ std::vector<std::string> MissingWords(const PlannedSetting& setting, const Slurm
   return missing;
 }
 
-// "+gres/gpu:a40" is a word of AccountingStorageTRES as any other; what is there by itself is not repeated.
-std::string MergedWords(const PlannedSetting& setting, const SlurmConfig* live) {
+// A list with the words that the controller has and those that the policy wants. What is in the list anyway
+// and "none", which Slurm accepts only alone, are left out.
+std::string MergedWords(const PlannedSetting& setting, const SlurmConfig& live) {
   static constexpr std::string_view kAlways[] = {"cpu",     "mem",     "energy", "node",
                                                  "billing", "fs/disk", "vmem",   "pages"};
-  std::vector<std::string> words;
-  if (live != nullptr && !live->Get(setting.name).empty()) words = Split(live->Get(setting.name), ',');
+  std::vector<std::string> words = Split(live.Get(setting.name), ',');
   std::erase_if(words, [&](const std::string& word) {
-    return setting.name == "AccountingStorageTRES" && std::ranges::find(kAlways, word) != std::end(kAlways);
+    return word.empty() || LowerCase(word) == "none" ||
+           (setting.name == "AccountingStorageTRES" && std::ranges::find(kAlways, word) != std::end(kAlways));
   });
   for (const std::string& word : Split(setting.value, ',')) {
     if (std::ranges::find(words, word) == words.end()) words.push_back(word);
@@ -72,14 +74,27 @@ std::string MergedWords(const PlannedSetting& setting, const SlurmConfig* live) 
   return Join(words, ",");
 }
 
+std::string SettingLine(const PlannedSetting& setting, const SlurmConfig& live) {
+  return StrCat(setting.name, "=", setting.words ? MergedWords(setting, live) : setting.value);
+}
+
+std::string PartitionLine(const PlannedPartition& partition) {
+  std::string line = StrCat("PartitionName=", partition.name);
+  for (const auto& [name, value] : partition.fields) line += StrCat(" ", name, "=", value);
+  return line;
+}
+
 void CompareConfig(const SlurmPolicyPlan& plan, const SlurmConfig& live, std::vector<PolicySetting>* out) {
   for (const PlannedSetting& setting : plan.settings) {
-    const std::string now(live.Get(setting.name));
-    const bool same = setting.words ? MissingWords(setting, live).empty()
+    const std::string_view now = live.Get(setting.name);
+    const auto missing = setting.words ? MissingWords(setting, live) : std::vector<std::string>();
+    const bool same = setting.words ? missing.empty()
                                     : Canonical(setting.name, now) == Canonical(setting.name, setting.value);
-    if (!same)
-      out->push_back(
-          {setting.name, now, setting.words ? MergedWords(setting, &live) : setting.value, setting.restart});
+    if (same) continue;
+    const std::string why = now.empty()        ? " is not set"
+                            : !missing.empty() ? StrCat(" lacks ", Join(missing, ","))
+                                               : StrCat(" is ", now);
+    out->push_back({setting.name + why, SettingLine(setting, live), setting.restart});
   }
 }
 
@@ -87,14 +102,18 @@ void ComparePartitions(const SlurmPolicyPlan& plan, const LivePolicy& live, std:
   for (const PlannedPartition& partition : plan.partitions) {
     const auto found = live.partitions.find(partition.name);
     if (found == live.partitions.end()) {
-      out->push_back({StrCat("partition '", partition.name, "'"), "", "there"});
+      out->push_back({StrCat("there is no partition '", partition.name, "'"), PartitionLine(partition)});
       continue;
     }
+    std::vector<std::string> different;
     for (const auto& [name, value] : partition.fields) {
       const std::string now = FieldOf(found->second, name);
       if (Canonical(name, now) != Canonical(name, value))
-        out->push_back({StrCat("partition '", partition.name, "': ", name), now, value});
+        different.push_back(now.empty() ? StrCat("no ", name) : StrCat(name, "=", now));
     }
+    if (!different.empty())
+      out->push_back(
+          {StrCat("partition '", partition.name, "' has ", Join(different, ", ")), PartitionLine(partition)});
   }
 }
 
@@ -105,16 +124,17 @@ std::string GpusText(const std::vector<TypedGpus>& gpus) {
   return Join(parts, ",");
 }
 
-// Nodes are not written for the administrator: what they are is known better there.
+// Without lines: the administrator knows the machines better than the policy does.
 void CompareNodes(const SlurmPolicyPlan& plan, const LivePolicy& live, std::vector<PolicySetting>* out) {
   for (const PolicyNodes& group : plan.nodes) {
     const std::string wanted = GpusText(group.gpus);
     for (const std::string& name : group.names) {
       const auto found = live.nodes.find(name);
-      if (found == live.nodes.end())
-        out->push_back({StrCat("node '", name, "'"), "", "there", true});
-      else if (GpusText(found->second) != wanted)
-        out->push_back({StrCat("node '", name, "': GPUs"), GpusText(found->second), wanted, true});
+      const std::string now = found == live.nodes.end() ? wanted : GpusText(found->second);
+      if (now != wanted)
+        out->push_back({StrCat("node '", name, "' has ", now.empty() ? "no GPUs" : StrCat("GPUs ", now),
+                               "; the policy says ", wanted.empty() ? "none" : wanted),
+                        "", true});
     }
   }
 }
@@ -129,18 +149,20 @@ std::vector<PolicySetting> CompareSettings(const SlurmPolicyPlan& plan, const Li
   return settings;
 }
 
-PolicyRendering::File PolicyFile(const SlurmPolicyPlan& plan, const SlurmConfig* live) {
-  std::string text = StrCat(
-      "# Written by Overcap from its policy. slurm.conf includes it, and has no such settings and no\n",
-      "# PartitionName lines of its own:   Include ", kPolicyFileName, "\n");
-  for (const PlannedSetting& setting : plan.settings)
-    text += StrCat(setting.name, "=", setting.words ? MergedWords(setting, live) : setting.value, "\n");
-  for (const PlannedPartition& partition : plan.partitions) {
-    text += StrCat("PartitionName=", partition.name);
-    for (const auto& [name, value] : partition.fields) text += StrCat(" ", name, "=", value);
-    text += "\n";
+std::vector<std::string> MissingNodes(const SlurmPolicyPlan& plan, const LivePolicy& live) {
+  std::vector<std::string> missing;
+  for (const PolicyNodes& group : plan.nodes) {
+    std::ranges::copy_if(group.names, std::back_inserter(missing),
+                         [&](const std::string& name) { return !live.nodes.contains(name); });
   }
-  return {std::string(kPolicyFileName), std::move(text)};
+  return missing;
+}
+
+std::string SettingLines(const SlurmPolicyPlan& plan) {
+  std::string text;
+  for (const PlannedSetting& setting : plan.settings) text += SettingLine(setting, {}) + "\n";
+  for (const PlannedPartition& partition : plan.partitions) text += PartitionLine(partition) + "\n";
+  return text;
 }
 
 }  // namespace overcap

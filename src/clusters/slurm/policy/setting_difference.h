@@ -2,6 +2,7 @@
 // slurm.conf: what a plan wants in it, and what of that the controller does not have. Pure.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "clusters/cluster_policy.h"
@@ -12,9 +13,10 @@ namespace overcap {
 
 std::vector<PolicySetting> CompareSettings(const SlurmPolicyPlan& plan, const LivePolicy& live);
 
-// Settings and partitions, to be included by slurm.conf. Lists of words have those of `live` too; nullptr:
-// nothing is known of the cluster.
-PolicyRendering::File PolicyFile(const SlurmPolicyPlan& plan, const SlurmConfig* live);
-constexpr std::string_view kPolicyFileName = "overcap-policy.conf";
+// Nodes of the policy that slurm.conf does not have. slurmctld does not start with a partition of such nodes.
+std::vector<std::string> MissingNodes(const SlurmPolicyPlan& plan, const LivePolicy& live);
+
+// All settings and partitions, for a cluster of which nothing is known.
+std::string SettingLines(const SlurmPolicyPlan& plan);
 
 }  // namespace overcap

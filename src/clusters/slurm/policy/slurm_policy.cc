@@ -105,9 +105,10 @@ std::vector<std::string> UnknownQos(std::string_view assoc_mgr, const std::vecto
   return unknown;
 }
 
-// slurmdbd tells the controller of changes by itself. One that reads a partition whose QOS it does not know
-// ends.
-Result<void> SlurmPolicy::WaitForQos(const SlurmPolicyPlan& plan) {
+// slurmdbd sends changes to the controller by itself. A controller ends when it reads a partition whose QOS
+// it does not know.
+Result<void> SlurmPolicy::WaitUntilKnown(const Policy& policy) {
+  OC_TRY(plan, PlanSlurmPolicy(policy));
   std::vector<std::string> unknown;
   const int64_t until_us = context_->clock().MonotonicUs() + kKnowTimeUs;
   do {
@@ -118,14 +119,8 @@ Result<void> SlurmPolicy::WaitForQos(const SlurmPolicyPlan& plan) {
   } while (context_->clock().MonotonicUs() < until_us);
   return Fail(ErrorCode::kUnavailable,
               StrCat("cluster '", context_->settings().name, "': slurmctld does not know the qos '",
-                     unknown[0], "' yet, and would end if it read the partitions now"),
-              "is slurmdbd connected to it? run it again");
-}
-
-Result<void> SlurmPolicy::ReadFilesAgain(const Policy& policy) {
-  OC_TRY(plan, PlanSlurmPolicy(policy));
-  OC_TRY_VOID(WaitForQos(plan));
-  return Make({"have the controller read its files again", {"scontrol", "reconfigure"}});
+                     unknown[0], "' yet, and would end if slurm.conf named it now"),
+              "check that slurmdbd is connected to slurmctld, then run it again");
 }
 
 }  // namespace overcap

@@ -18,12 +18,11 @@ class SlurmPolicy : public ClusterPolicy {
 
   Result<PolicyDifference> Compare(const Policy& policy) override;
   Result<void> Make(const PolicyStep& step) override;
-  Result<void> ReadFilesAgain(const Policy& policy) override;
+  Result<void> WaitUntilKnown(const Policy& policy) override;
 
  private:
   Result<LivePolicy> Look();
   Result<void> LookAtAccounts(LivePolicy* live);
-  Result<void> WaitForQos(const SlurmPolicyPlan& plan);
 
   SlurmContext* context_;
 };
