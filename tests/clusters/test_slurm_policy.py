@@ -68,6 +68,13 @@ class Applied(PolicyRig):
             self.assertIn(text, changed.out)
         self.assertEqual(self.apply_once().out.splitlines(), ["nothing to change"])
 
+        self.change("carol, ann]", "ann]")  # in no lab any more
+        left = self.apply_once()
+        self.assertEqual(left.status, 0, str(left))
+        self.assertIn("remove from account 'language': carol", left.out)
+        self.assertEqual([row for row in self.lines_of("sacctmgr", "-n", "-P", "show", "associations", "user=carol", "format=Account")], [])
+        self.assertEqual(self.apply_once().out.splitlines(), ["nothing to change"])
+
     def test_lines_that_slurm_conf_lacks_are_printed_and_no_file_is_written(self):
         files = {path: path.read_bytes() for path in (self.slurm.folder / "etc").iterdir()}
         self.change("n[1-2]: {gpus: a40:2", "n[1-2]: {gpus: a40:3")

@@ -92,8 +92,18 @@ void Comparer::Members() {
   }
 }
 
-// Who is new has the first account that was added as the default one.
+// A new user's default account is the first one that was added. Somebody who is in no lab any more but in
+// accounts that the policy does not name has one of those.
 void Comparer::DefaultAccounts() {
+  for (const PlannedAccount& other : live_.accounts) {
+    if (FindNamed(plan_.accounts, other.name) != nullptr) continue;
+    for (const std::string& user : other.users) {
+      const auto found = live_.users.find(user);
+      if (found != live_.users.end() && !plan_.default_accounts.contains(user) &&
+          FindNamed(plan_.accounts, found->second.default_account) != nullptr)
+        Add(DefaultAccountStep(user, other.name, cluster_));
+    }
+  }
   for (const auto& [user, wanted] : plan_.default_accounts) {
     const auto found = live_.users.find(user);
     std::string now = found == live_.users.end() ? "" : found->second.default_account;
@@ -155,12 +165,18 @@ void Comparer::Jobs() {
   }
 }
 
-// Last, and each for itself: Slurm refuses to remove somebody who has jobs.
+// Last, and each by itself: Slurm refuses to remove a user who has jobs there. It also refuses to remove the
+// default account of a user who has another one.
 void Comparer::Removals() {
-  for (const PlannedAccount& wanted : plan_.accounts) {
-    if (wanted.users.empty()) continue;
-    for (const std::string& user : Without(LiveUsers(wanted.name), wanted.users))
-      Add(RemoveUsersStep(wanted.name, {user}, cluster_));
+  for (const bool of_default : {false, true}) {
+    for (const PlannedAccount& wanted : plan_.accounts) {
+      if (wanted.users.empty()) continue;
+      for (const std::string& user : Without(LiveUsers(wanted.name), wanted.users)) {
+        const auto found = live_.users.find(user);
+        const bool is_default = found != live_.users.end() && found->second.default_account == wanted.name;
+        if (is_default == of_default) Add(RemoveUsersStep(wanted.name, {user}, cluster_));
+      }
+    }
   }
 }
 

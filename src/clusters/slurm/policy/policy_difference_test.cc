@@ -83,7 +83,7 @@ TEST(SlurmPolicyDifference, OnlyWhatDiffersIsChanged) {
   EXPECT_EQ(Steps(Compare("shares: 2", "shares: 3", live)), "change account 'language-lab': Fairshare=3\n");
   EXPECT_EQ(Steps(Compare("members: root carol", "members: root dan", live)),
             "add to account 'language': dan\nadd to account 'language-overcap': dan\n"
-            "remove from account 'language': carol\nremove from account 'language-overcap': carol\n");
+            "remove from account 'language-overcap': carol\nremove from account 'language': carol\n");
   EXPECT_EQ(Steps(Compare("admins: [bob]", "admins: [root]", live)),
             "admins of account 'vision': root\nno longer admins of account 'vision': bob\n"
             "admins of account 'vision-overcap': root\nno longer admins of account 'vision-overcap': bob\n");
@@ -186,6 +186,16 @@ TEST(SlurmPolicyDifference, NodesThatSlurmConfLacksBlockEveryStep) {
   const PolicyDifference difference = Compare("", "", live);
   ASSERT_TRUE(difference.blocked);
   EXPECT_EQ(difference.blocked->message, "slurm.conf has no node n2: nothing was changed");
+}
+
+TEST(SlurmPolicyDifference, TheDefaultAccountOfAMemberWhoLeavesIsRemovedLast) {
+  LivePolicy live = Live();
+  const std::string removals =
+      "remove from account 'language-overcap': carol\nremove from account 'language': carol\n";
+  EXPECT_EQ(Steps(Compare("members: root carol", "members: root", live)), removals);
+  live.accounts.push_back({.name = "guests", .parent = "root", .users = {"carol"}});
+  EXPECT_EQ(Steps(Compare("members: root carol", "members: root", live)),
+            "user 'carol' has the default account 'guests'\n" + removals);
 }
 
 TEST(SlurmPolicyDifference, MaintenanceThatIsOverIsLeftOut) {
