@@ -237,6 +237,34 @@ class Reasons(SightRig):
         self.assertIn("it has ended: failed, exit status 3", said)
 
 
+class PartitionCaps(Accounting):
+    """Each lab has a partition whose QOS, called as the lab, has its cap; jobs have another QOS."""
+
+    def qos_of(self, partitions):
+        return {name: name for name in partitions if name in self.labs}
+
+
+class HandMade(SightRig):
+    cluster = {"nodes": 2, "gpus": 4, "partitions": {"lab-a": "Default=YES", "lab-b": "", "free": ""}}
+
+    @classmethod
+    def setUpClass(cls):
+        caps = PartitionCaps(labs={"lab-a": None, "lab-b": None}, partition_limits={}, more=("modify qos lab-a set GrpTRES=gres/gpu=4",))
+        cls.cluster = {**cls.cluster, "accounting": caps}
+        super().setUpClass()
+
+    def test_usage_counts_what_the_qos_of_the_partition_limits(self):
+        self.slurm.wait_state(self.sbatch("-p", "lab-a", "--gpus=3", lab="lab-a"), "RUNNING")
+        self.slurm.wait_state(self.sbatch("-p", "free", "--gpus=1", lab="lab-a"), "RUNNING")
+        capped = self.sbatch("-p", "lab-a", "--gpus=2", lab="lab-a")
+        self.slurm.wait_reason(capped, "QOSGrpGRES")
+        told = self.seen("usage", when=lambda told: told["total"]["waiting_gpus"] == 2)
+        row = next(row for row in told["labs"] if row["name"] == "lab-a")
+        self.assertEqual((row["gpus"], row["gpu_cap"], row["overcap_gpus"]), (3, 4, 1), row)
+        why = self.why(capped, "QOSGrpGRES")
+        self.assertEqual((why["cap"]["cap"], why["cap"]["used"]), (4, 3), why)
+
+
 class Broken(SightRig):
     """A cluster in which something is broken, and one without accounts."""
     cluster = {"nodes": 1, "gpus": 2, "settings": {"MessageTimeout": 2}}  # s until a dead controller is given up

@@ -98,7 +98,7 @@ void MarkPreemptable(const SlurmFacts& facts, ClusterPicture* picture) {
 }
 
 // A lab's cap may be that of a QOS which is called as its account (`overcap policy apply` makes it so): only
-// jobs of that QOS are held to it. Where the account has it as well, its other jobs get what is left.
+// jobs of that QOS, and of partitions that have it, are held to it. Where the account has it as well, its other jobs get what is left.
 const SlurmQos* CappingQos(const SlurmFacts& facts, std::string_view account) {
   const auto found = std::find_if(facts.qos.begin(), facts.qos.end(),
                                   [&](const SlurmQos& qos) { return qos.name == account && qos.cap.gpus; });
@@ -285,11 +285,19 @@ class JobMaker {
   // A job that waits for several partitions is only over the cap when all of them are.
   bool IsOvercap(const PictureJob& job) const {
     if (labs_by_both_.contains(job.lab)) return false;
-    if (labs_by_qos_.contains(job.lab)) return job.qos != job.lab;
     const std::vector<std::string> partitions = Split(job.partition, ',');
+    if (labs_by_qos_.contains(job.lab)) return job.qos != job.lab && !UnderQos(partitions, job.lab);
     return overcap_qos_.contains(job.qos) ||
            std::all_of(partitions.begin(), partitions.end(),
                        [&](const std::string& name) { return overcap_partitions_.contains(name); });
+  }
+
+  // Whether jobs of one of the partitions are held to the limits of the QOS, whatever their own is.
+  bool UnderQos(const std::vector<std::string>& partitions, std::string_view qos) const {
+    return std::any_of(partitions.begin(), partitions.end(), [&](const std::string& name) {
+      const PicturePartition* partition = FindPartition(*picture_, name);
+      return partition != nullptr && partition->qos == qos;
+    });
   }
 
   bool Yields(const PictureJob& job) const {

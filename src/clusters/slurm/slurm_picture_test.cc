@@ -84,6 +84,19 @@ TEST(SlurmPicture, ALabsCapMayBeThatOfTheQosCalledAsItsAccount) {
   EXPECT_EQ(LabUse(picture, "vision").overcap_gpus, 3);
 }
 
+TEST(SlurmPicture, JobsOfAPartitionWithTheLabsQosCountAgainstItsCap) {
+  SlurmFacts facts = Facts();
+  facts.partitions.push_back(Partition("vision", 10, "OFF", "vision"));
+  facts.associations = {{.account = "vision", .parent = "root"}};
+  facts.qos = {{.name = "vision", .cap = {.gpus = 4, .cpus = {}, .gpu_types = {}}}, {.name = "short"}};
+  facts.jobs = {Job(1, "RUNNING", "n1", 1), Job(2, "RUNNING", "n1", 2)};
+  facts.jobs[0].partition = "vision", facts.jobs[0].qos = "short";
+  facts.jobs[1].partition = "overcap", facts.jobs[1].qos = "short";
+  const ClusterPicture picture = MakeSlurmPicture(facts);
+  EXPECT_EQ(LabUse(picture, "vision").gpus, 1);
+  EXPECT_EQ(LabUse(picture, "vision").overcap_gpus, 2);
+}
+
 // As `policy apply` sets it up.
 SlurmFacts PolicyFacts() {
   SlurmFacts facts = Facts();
