@@ -191,8 +191,13 @@ class Adviser {
     return true;
   }
 
+  bool TakesQos(const PicturePartition& one) const {
+    const std::string& qos = spec_.placement.qos;
+    return qos.empty() || one.allowed_qos.empty() || Contains(one.allowed_qos, qos);
+  }
+
   bool StartsNow(const PicturePartition& one, bool capped) const {
-    return one.up && (!capped || one.overcap) && LongEnough(one) && Takes(one) &&
+    return one.up && (!capped || one.overcap) && LongEnough(one) && Takes(one) && TakesQos(one) &&
            CountFits(picture_, one.name, need_).now >= need_.nodes;
   }
 
@@ -212,11 +217,9 @@ class Adviser {
       if (capped) Say(StrCat(why, ": the job will wait"));
       return;
     }
-    std::vector<std::string> words;
-    for (const PicturePartition* one : asked_) words.push_back(one->name);
-    words.push_back(better->name);
+    // Alone: a job has one account and one QOS, which another partition of a list may not take.
     Say(StrCat(why.empty() ? "nothing is free for it now" : why, "; partition '", better->name,
-               "' would start it now: -p ", Join(words, ","),
+               "' would start it now: -p ", better->name,
                better->preemptable ? " (jobs there may be preempted: --requeue)" : ""));
   }
 

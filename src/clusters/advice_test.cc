@@ -108,7 +108,11 @@ TEST(Advice, WhenTheCapIsInUseThePartitionThatWouldStartNowIsTold) {
   picture.jobs = {Running(4)};
   EXPECT_EQ(Advise(picture, Asking(2)),
             Lines{"lab 'vision' has 4 of its 4 GPUs in use; partition 'overcap' would start it now: "
-                  "-p short,overcap (jobs there may be preempted: --requeue)"});
+                  "-p overcap (jobs there may be preempted: --requeue)"});
+  JobSpec in_qos = Asking(2);
+  in_qos.placement.qos = "urgent";
+  picture.partitions[1].allowed_qos = {"overcap"};
+  EXPECT_EQ(Advise(picture, in_qos), Lines{"lab 'vision' has 4 of its 4 GPUs in use: the job will wait"});
   EXPECT_EQ(Advise(picture, Asking(2), false), Lines{});
   for (PictureNode& node : picture.nodes) node.gpus_used = node.gpus;
   EXPECT_EQ(Advise(picture, Asking(2)), Lines{"lab 'vision' has 4 of its 4 GPUs in use: the job will wait"});

@@ -40,7 +40,8 @@ struct PicturePartition {
   std::string qos = {};                        // whose limits hold for all jobs there
   std::vector<std::string> allowed_labs = {};  // empty: all
   std::vector<std::string> denied_labs = {};
-  int gpus_total = 0, gpus_free = 0;  // free: on nodes that take jobs
+  std::vector<std::string> allowed_qos = {};  // empty: all
+  int gpus_total = 0, gpus_free = 0;          // free: on nodes that take jobs
   int nodes = 0, nodes_usable = 0;
 };
 

@@ -135,6 +135,14 @@ class Ruled(RuledRig):
         self.wait_counts(borrowed, attempt=2)
         self.wait_ends_at_the_exact_step(borrowed)
 
+    def test_above_the_cap_the_line_that_is_advised_starts_at_once(self):
+        self.slurm.wait_state(self.sbatch("vision", 2), "RUNNING")
+        self.wait_usage({"vision": {"gpus": 2}})
+        words = ("--account", "vision", "-n", "1", "--dry-run")
+        said = self.ok("submit", "-p", "short", *words, "true").err
+        self.assertIn("lab 'vision' has 2 of its 2 GPUs in use; partition 'overcap' would start it now: -p overcap (", said)
+        self.wait_counts([self.count("vision", "overcap")])
+
     def test_only_the_lab_and_the_partition_are_typed(self):
         def script(*words):
             text = self.ok("submit", "--dry-run", *words, "true").out

@@ -79,6 +79,7 @@ PicturePartition MakePartition(const SlurmPartition& from, const LabAccounts& ac
   partition.qos = from.qos;
   partition.allowed_labs = LabsOf(from.allowed_accounts, accounts);
   partition.denied_labs = LabsOf(from.denied_accounts, accounts);
+  partition.allowed_qos = from.allowed_qos;
   return partition;
 }
 
