@@ -16,6 +16,14 @@ bool Contains(const std::vector<std::string>& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
+// What is free changes all the time: older pictures say nothing about it.
+constexpr int64_t kFreeKnownS = 300;
+constexpr int64_t kNowS = 15;  // what is no older is told as being so now
+
+bool FreeKnown(int64_t age_s) {
+  return age_s < kFreeKnownS;
+}
+
 std::vector<std::string> LabsOf(const ClusterPicture& picture, const std::string& user) {
   std::vector<std::string> labs;
   for (const PictureLab& lab : picture.labs) {
@@ -27,7 +35,7 @@ std::vector<std::string> LabsOf(const ClusterPicture& picture, const std::string
 class Adviser {
  public:
   Adviser(const ClusterPicture& picture, const AdviceRequest& request)
-      : picture_(picture), spec_(request.spec), user_(request.user), free_known_(request.free_known) {
+      : picture_(picture), spec_(request.spec), user_(request.user), age_s_(request.age_s) {
     const Resources& asked = spec_.resources;
     need_.nodes = std::max(1, asked.nodes);
     need_.gpus = (asked.gpus + need_.nodes - 1) / need_.nodes;
@@ -76,7 +84,11 @@ class Adviser {
       if (!lab_.empty() && !Takes(*one)) {
         Say(StrCat("partition '", one->name, "' takes no jobs of account '", lab_, "'"));
       }
-      if (!one->up) Say(StrCat("partition '", one->name, "' is down: nothing starts there now"));
+      if (!one->up && FreeKnown(age_s_)) {
+        Say(StrCat("partition '", one->name,
+                   age_s_ > kNowS ? StrCat("' was down ", FormatDuration(age_s_), " ago")
+                                  : std::string("' is down: nothing starts there now")));
+      }
     }
   }
 
@@ -202,7 +214,7 @@ class Adviser {
   }
 
   void AboutStart() {
-    if (!free_known_ || asked_.empty()) return;
+    if (!FreeKnown(age_s_) || asked_.empty()) return;
     std::string why;
     const bool capped = Capped(&why);
     for (const PicturePartition* one : asked_) {
@@ -226,7 +238,7 @@ class Adviser {
   const ClusterPicture& picture_;
   const JobSpec& spec_;
   const std::string& user_;
-  bool free_known_;
+  int64_t age_s_;
   PictureNeed need_;
   std::string lab_;
   std::vector<const PicturePartition*> asked_;
@@ -238,7 +250,7 @@ class Adviser {
 bool AdviceNeedsJobs(const ClusterPicture& picture, const AdviceRequest& request) {
   const std::string& account = request.spec.placement.account;
   const std::string lab = account.empty() ? DefaultLab(picture, request.user) : account;
-  return request.free_known && request.spec.resources.gpus > 0 && CappedLab(picture, lab) != nullptr;
+  return FreeKnown(request.age_s) && request.spec.resources.gpus > 0 && CappedLab(picture, lab) != nullptr;
 }
 
 std::vector<std::string> AdviceFor(const ClusterPicture& picture, const AdviceRequest& request) {

@@ -13,7 +13,7 @@ namespace overcap {
 struct AdviceRequest {
   JobSpec spec;  // with the partitions, account and QOS that the configuration adds
   std::string user;
-  bool free_known = true;  // the picture is new enough to say what would start now
+  int64_t age_s = 0;  // of the picture
 };
 
 // Whether the jobs of others matter: only for those whose lab has a cap. A picture without jobs does else.

@@ -38,8 +38,8 @@ JobSpec Asking(int gpus, int cpus = 0, std::string type = "") {
   return spec;
 }
 
-Lines Advise(const ClusterPicture& picture, const JobSpec& spec, bool free_known = true) {
-  return AdviceFor(picture, {spec, "alice", free_known});
+Lines Advise(const ClusterPicture& picture, const JobSpec& spec, int64_t age_s = 0) {
+  return AdviceFor(picture, {spec, "alice", age_s});
 }
 
 PictureJob Running(int gpus) {
@@ -79,7 +79,7 @@ TEST(Advice, ATimeAboveThePartitionsIsToldWithOneThatAllowsIt) {
   picture.partitions.push_back({.name = "long", .time_limit_s = 7 * 86400});
   JobSpec spec = Asking(1, 0, "a40");
   spec.resources.time_seconds = 2 * 86400;
-  EXPECT_EQ(Advise(picture, spec, false),
+  EXPECT_EQ(Advise(picture, spec, 300),
             Lines{"partition 'short' allows at most 1d, you ask for 2d; partition 'long' allows 7d"});
 }
 
@@ -97,10 +97,18 @@ TEST(Advice, PartitionsThatAreNotThereOrTakeNoneOfTheLabsJobsAreTold) {
   picture.partitions[0].allowed_labs = {"speech"};
   JobSpec spec = Asking(1);
   spec.placement.partitions = {"shrt", "short"};
-  const Lines lines = Advise(picture, spec, false);
+  const Lines lines = Advise(picture, spec, 300);
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0], "there is no partition 'shrt' here; there is: short, overcap");
   EXPECT_EQ(lines[1], "partition 'short' takes no jobs of account 'vision'");
+}
+
+TEST(Advice, APartitionThatIsDownIsToldWithItsAge) {
+  ClusterPicture picture = Cluster();
+  picture.partitions[0].up = false;
+  EXPECT_EQ(Advise(picture, Asking(0, 1), 12), Lines{"partition 'short' is down: nothing starts there now"});
+  EXPECT_EQ(Advise(picture, Asking(0, 1), 120), Lines{"partition 'short' was down 2m ago"});
+  EXPECT_EQ(Advise(picture, Asking(0, 1), 300), Lines{});
 }
 
 TEST(Advice, WhenTheCapIsInUseThePartitionThatWouldStartNowIsTold) {
@@ -113,7 +121,7 @@ TEST(Advice, WhenTheCapIsInUseThePartitionThatWouldStartNowIsTold) {
   in_qos.placement.qos = "urgent";
   picture.partitions[1].allowed_qos = {"overcap"};
   EXPECT_EQ(Advise(picture, in_qos), Lines{"lab 'vision' has 4 of its 4 GPUs in use: the job will wait"});
-  EXPECT_EQ(Advise(picture, Asking(2), false), Lines{});
+  EXPECT_EQ(Advise(picture, Asking(2), 300), Lines{});
   for (PictureNode& node : picture.nodes) node.gpus_used = node.gpus;
   EXPECT_EQ(Advise(picture, Asking(2)), Lines{"lab 'vision' has 4 of its 4 GPUs in use: the job will wait"});
   EXPECT_EQ(Advise(picture, Asking(8, 0, "a40")),

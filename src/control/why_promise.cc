@@ -158,6 +158,23 @@ void TakeForecast(const ClusterPicture& picture, const PictureJob& job, const fo
   }
 }
 
+// Why no replay saw it start; "": it waits for runs without a time limit.
+std::string WhyNever(const ClusterPicture& picture, const PictureJob& job, const WhyAnswer& answer) {
+  const PictureLab* lab = job.overcap ? nullptr : CappedLab(picture, job.lab);
+  if ((lab != nullptr && job.gpus > *lab->gpu_cap) ||
+      (answer.cap && job.cap_thing == CapThing::kGpus && job.gpus > answer.cap->cap))
+    return "it asks for more GPUs than its cap allows";
+  const PictureNeed need = NeedOf(job);
+  bool ever = false, up = false;
+  for (const std::string& partition : Split(job.partition, ',')) {
+    const NodeFit fit = CountFits(picture, partition, need);
+    ever = ever || fit.ever >= need.nodes;
+    up = up || fit.up >= need.nodes;
+  }
+  if (!ever) return "its partition has no nodes with what it asks for";
+  return up ? "" : "the nodes that it needs take no jobs now";
+}
+
 // "1.4 times".
 std::string FormatTimes(double factor) {
   const auto tenths = static_cast<int64_t>(std::lround(factor * 10));
@@ -202,7 +219,12 @@ void Promise(const ClusterPicture& picture, size_t row, const std::vector<PastRu
     answer->no_promise = "no promise: by what is known here nothing keeps it from starting, and yet it waits";
     return;
   }
+  const std::string never =
+      told.now || told.start.p50_s < forecast::kNever ? "" : WhyNever(picture, job, *answer);
   TakeForecast(picture, job, made->queue, told, options.correction, now_us, answer);
+  if (never.empty()) return;
+  answer->start.reset();
+  answer->no_promise = StrCat("no promise: ", never);
 }
 
 std::vector<std::string> StartWords(const WhyAnswer& answer, int64_t now_us) {
@@ -213,12 +235,12 @@ std::vector<std::string> StartWords(const WhyAnswer& answer, int64_t now_us) {
   if (start.now) {
     words.push_back("start: now, the next time the scheduler looks");
   } else if (start.p50_us == 0) {
-    words.push_back("start: nobody can say: it waits for jobs without a time limit");
+    words.push_back("start: not known: it waits for jobs that have no time limit");
   } else {
     words.push_back(StrCat("start: by ", FormatWhen(start.p50_us, now_us), " in one of two (P50), ",
                            start.p90_us > 0
                                ? StrCat("by ", FormatWhen(start.p90_us, now_us), " in nine of ten (P90)")
-                               : "and nobody can say when in nine of ten (P90)",
+                               : "not known in nine of ten (P90)",
                            ", of ", CountOf(start.replays, "replay"), " of the queue"));
   }
   if (!start.now) {

@@ -92,7 +92,7 @@ class Why(Rig):
         waiting = self.submit("-n", "1", "-t", "30m", "true")
         told = self.why(waiting)
         self.assertIsNone(told["start"]["p50"])
-        self.assertIn("nobody can say", self.ok("why", waiting).out)
+        self.assertIn("start: not known", self.ok("why", waiting).out)
 
     def test_a_record_that_is_damaged_or_cannot_be_written_stops_nobody(self):
         self.busy()

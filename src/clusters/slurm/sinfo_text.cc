@@ -24,14 +24,16 @@ enum Column {
   kGres,
   kGresUsed,
   kFeatures,
+  kAvailable,
   kPlainColumns,
   kReason = kPlainColumns,
 };
 
 const RowColumns& Columns() {
-  static const RowColumns columns = {{"NodeList", "Partition", "StateComplete", "CPUsState", "CPUsLoad",
-                                      "Memory", "AllocMem", "FreeMem", "Gres", "GresUsed", "Features"},
-                                     {"Reason"}};
+  static const RowColumns columns = {
+      {"NodeList", "Partition", "StateComplete", "CPUsState", "CPUsLoad", "Memory", "AllocMem", "FreeMem",
+       "Gres", "GresUsed", "Features", "Available"},
+      {"Reason"}};
   return columns;
 }
 
@@ -108,8 +110,9 @@ Result<SinfoText> ParseSinfo(std::string_view text, std::string_view mark) {
       partition.remove_suffix(1);
       result.default_partition = partition;
     }
-    if (!partition.empty() && partition != "N/A")
-      result.nodes[place->second].partitions.emplace_back(partition);
+    if (partition.empty() || partition == "N/A") continue;
+    result.nodes[place->second].partitions.emplace_back(partition);
+    result.partition_up[std::string(partition)] = fields[kAvailable] == "up";
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +38,9 @@ struct SlurmNode {
 };
 
 struct SinfoText {
-  std::vector<SlurmNode> nodes;   // in the order of sinfo
-  std::string default_partition;  // "" when there is none
+  std::vector<SlurmNode> nodes;                           // in the order of sinfo
+  std::string default_partition;                          // "" when there is none
+  std::map<std::string, bool, std::less<>> partition_up;  // of those that have nodes
 };
 
 // Like SqueueCommand(): `mark` for this call alone, variables of tool_variables.h.

@@ -44,6 +44,14 @@ TEST(SinfoText, ANodeThatIsAwaySaysWhy) {
   EXPECT_EQ(info->nodes[3].reason, "disk | bad\nsecond\x1f line");
 }
 
+TEST(SinfoText, ThePartitionsAreUpOrNot) {
+  std::string text = Recorded();
+  EXPECT_TRUE(ParseSinfo(text, kMark)->partition_up.at("short"));
+  text.replace(text.find("\x1fup\x1f") + 1, 2, "down");
+  EXPECT_FALSE(ParseSinfo(text, kMark)->partition_up.at("debug") &&
+               ParseSinfo(text, kMark)->partition_up.at("short"));
+}
+
 TEST(SinfoText, GpusOfSeveralKindsAreReadWithTheirIndices) {
   EXPECT_EQ(ParseGpuGres("gpu:a40:4(S:0-1),gpu:t4:2,mps:a40:100", "gpu:a40:2(IDX:0,3),gpu:t4:0(IDX:N/A)"),
             (std::vector<SlurmNodeGpus>{{"a40", 4, 2, {0, 3}}, {"t4", 2, 0, {}}}));

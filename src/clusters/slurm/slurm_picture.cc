@@ -99,7 +99,8 @@ void MarkPreemptable(const SlurmFacts& facts, ClusterPicture* picture) {
 }
 
 // A lab's cap may be that of a QOS which is called as its account (`overcap policy apply` makes it so): only
-// jobs of that QOS, and of partitions that have it, are held to it. Where the account has it as well, its other jobs get what is left.
+// jobs of that QOS, and of partitions that have it, are held to it. Where the account has it as well, its
+// other jobs get what is left.
 const SlurmQos* CappingQos(const SlurmFacts& facts, std::string_view account) {
   const auto found = std::find_if(facts.qos.begin(), facts.qos.end(),
                                   [&](const SlurmQos& qos) { return qos.name == account && qos.cap.gpus; });
@@ -139,8 +140,12 @@ void MarkOvercap(const SlurmFacts& facts, const LabAccounts& accounts, ClusterPi
 }
 
 void AddPartitions(const SlurmFacts& facts, const LabAccounts& accounts, ClusterPicture* picture) {
-  for (const SlurmPartition& one : facts.partitions)
-    picture->partitions.push_back(MakePartition(one, accounts));
+  for (const SlurmPartition& one : facts.partitions) {
+    PicturePartition& made = picture->partitions.emplace_back(MakePartition(one, accounts));
+    // sinfo is asked more often than scontrol.
+    const auto told = facts.nodes.partition_up.find(one.name);
+    if (told != facts.nodes.partition_up.end()) made.up = told->second;
+  }
   MarkPreemptable(facts, picture);
   MarkOvercap(facts, accounts, picture);
   std::unordered_map<std::string_view, PicturePartition*> by_name;

@@ -69,6 +69,15 @@ TEST(SlurmPicture, OvercapPartitionsAreThoseOfTheConfigurationElseByNameElsePree
   EXPECT_EQ(OvercapOf(MakeSlurmPicture(facts)), std::vector<std::string>{"scavenger"});
 }
 
+TEST(SlurmPicture, WhatSinfoSaysOfAPartitionCountsMore) {
+  SlurmFacts facts = Facts();
+  facts.partitions[0].up = false, facts.partitions[1].up = false;
+  facts.nodes.partition_up = {{"short", true}};
+  const ClusterPicture picture = MakeSlurmPicture(facts);
+  EXPECT_TRUE(picture.partitions[0].up);
+  EXPECT_FALSE(picture.partitions[1].up);
+}
+
 TEST(SlurmPicture, ALabsCapMayBeThatOfTheQosCalledAsItsAccount) {
   SlurmFacts facts = Facts();
   facts.associations = {{.account = "vision", .parent = "root"}};

@@ -18,8 +18,6 @@ namespace {
 constexpr int64_t kRareAgeUs = 600'000'000;
 // What is learned from weeks does not change in minutes, and a database takes its time.
 constexpr int64_t kHistoryAgeUs = 1'200'000'000;
-// What is free changes all the time: older pictures say nothing about it.
-constexpr int64_t kFreeKnownUs = 300'000'000;
 
 // A controller that was just found away is not asked again: each try takes its time.
 Result<MirrorText> ReadOrPeek(Mirror* mirror, MirrorKind kind, int64_t age_us, bool ask) {
@@ -128,9 +126,9 @@ std::vector<std::string> SlurmView::Advise(const JobSpec& spec) {
   constexpr int64_t kAnyAgeUs = INT64_MAX / 4;
   auto picture = MakePicture({kAnyAgeUs, kAnyAgeUs}, kAnyAgeUs, Jobs::kNone);
   if (!picture) return {};
-  const auto age_us = MirrorAge(context_->clock().WallUs(), picture->nodes_taken_us);
+  const int64_t age_us = MirrorAge(context_->clock().WallUs(), picture->nodes_taken_us).value_or(kAnyAgeUs);
   const SchedulerSettings& ours = context_->settings().scheduler;
-  AdviceRequest request{spec, spec.user.empty() ? UserName() : spec.user, age_us && *age_us < kFreeKnownUs};
+  AdviceRequest request{spec, spec.user.empty() ? UserName() : spec.user, age_us / 1'000'000};
   if (request.spec.placement.partitions.empty()) request.spec.placement.partitions = ours.partitions;
   if (request.spec.placement.account.empty()) request.spec.placement.account = ours.account;
   if (request.spec.placement.qos.empty()) request.spec.placement.qos = ours.qos;

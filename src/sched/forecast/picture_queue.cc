@@ -65,6 +65,11 @@ bool LimitIsKnown(const ClusterPicture& picture, const PictureJob& job) {
   }
 }
 
+bool IsDown(const ClusterPicture& picture, const std::string& name) {
+  const PicturePartition* partition = FindPartition(picture, name);
+  return partition != nullptr && !partition->up;
+}
+
 Result<void> CheckTarget(const ClusterPicture& picture, const PictureJob& job) {
   const auto no = [](std::string_view why) {
     return Fail(ErrorCode::kUnavailable, StrCat("no promise: ", why));
@@ -73,6 +78,9 @@ Result<void> CheckTarget(const ClusterPicture& picture, const PictureJob& job) {
   if (job.wait == WaitKind::kDependency) return no("it waits for other jobs first");
   if (job.wait == WaitKind::kTime) return no("it waits for a later time first");
   if (job.wait == WaitKind::kNever) return no("it never starts as it is");
+  const std::vector<std::string> names = Split(job.partition, ',');
+  if (std::all_of(names.begin(), names.end(), [&](const auto& name) { return IsDown(picture, name); }))
+    return no(StrCat("partition '", job.partition, "' is down"));
   // The plain words say "down, drained or reserved" of any node; Slurm adds this where it is a reservation.
   if (job.wait == WaitKind::kNodes && job.reason_text.find("maintenance") != std::string::npos)
     return no("it waits for a maintenance, of which nothing more is known here");
@@ -185,6 +193,7 @@ class Maker {
     job.submitted_s = row.submitted_us / kSecondUs;
     job.priority = static_cast<int>(std::clamp<int64_t>(row.priority, -1'000'000, 1'000'000));
     for (const std::string& name : Split(row.partition, ',')) {
+      if (row.nodes.empty() && IsDown(picture_, name)) continue;
       const auto found = pool_.partitions.find(name.empty() ? default_ : std::make_pair(name, row.overcap));
       if (found != pool_.partitions.end()) job.told.partitions |= Bit(found->second);
     }
