@@ -5,11 +5,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/posix_files.h"
 #include "sys/user.h"
 
 namespace overcap {
@@ -56,7 +56,7 @@ bool IsOfThisMachineAlone(const std::string& name) {
 }
 
 ClusterFinding CheckJobFolder(const std::string& root) {
-  (void)mkdir(root.c_str(), 0700);
+  (void)PosixFiles().MakeFolders(root);  // as the first submit does
   int error = 0;
   if (!CanWrite(root, &error)) {
     return {"folder", Health::kBroken, StrCat("cannot write in '", root, "': ", strerror(error)),

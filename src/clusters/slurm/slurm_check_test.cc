@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clusters/slurm/slurm_check.h"
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -95,6 +97,13 @@ TEST(CheckFolder, AFolderThatCannotBeWrittenIsBroken) {
   EXPECT_EQ(finding.health, Health::kBroken);
   EXPECT_NE(finding.text.find("'/proc/no/such'"), std::string::npos);
   EXPECT_NE(CheckJobFolder(testing::TempDir()).health, Health::kBroken);
+}
+
+TEST(CheckFolder, AFolderOfAFreshHomeIsMade) {
+  std::string home = StrCat(testing::TempDir(), "home-XXXXXX");
+  ASSERT_NE(mkdtemp(home.data()), nullptr);
+  EXPECT_NE(CheckJobFolder(home + "/.local/state/overcap").health, Health::kBroken);
+  std::filesystem::remove_all(home);
 }
 
 }  // namespace
