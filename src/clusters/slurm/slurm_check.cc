@@ -147,6 +147,11 @@ ClusterFinding CheckMirror(SlurmContext* context) {
 
 std::vector<ClusterFinding> CheckSlurmConfig(const SlurmConfig& config) {
   std::vector<ClusterFinding> findings;
+  if (config.HasWord("PrivateData", "jobs")) {
+    findings.push_back({"privacy", Health::kWorse,
+                        "PrivateData=jobs: users see only their own jobs, and usage and why count only those",
+                        "administrators see all jobs"});
+  }
   const std::string_view type = config.Get("PreemptType");
   if (type.empty() || type == "preempt/none") {
     findings.push_back({"preemption", Health::kFine, "jobs are not preempted here", ""});

@@ -55,6 +55,12 @@ TEST(SlurmCheck, WhatHurtsPreemptedJobsIsTold) {
   EXPECT_EQ(CheckSlurmConfig(config)[0].text, "jobs are not preempted here");
 }
 
+TEST(SlurmCheck, HiddenJobsAreTold) {
+  SlurmConfig config = Recorded();
+  config.values["PrivateData"] = "accounts,jobs";
+  EXPECT_NE(CheckSlurmConfig(config)[0].text.find("PrivateData=jobs"), std::string::npos);
+}
+
 TEST(SlurmCheck, AClockThatIsOffIsTold) {
   constexpr int64_t kNow = 1'794'735'703'000'000;
   const std::string text = "Configuration data as of 1794735703\nX = y\n";

@@ -83,18 +83,27 @@ PicturePartition MakePartition(const SlurmPartition& from, const LabAccounts& ac
   return partition;
 }
 
-// Jobs there may be stopped for jobs of a partition with a higher tier, or of a QOS that may preempt its own.
+// Whether jobs of every QOS that the partition lets in may be stopped for jobs of another one.
+bool GivesWayByQos(const SlurmFacts& facts, const SlurmPartition& of) {
+  const auto preempted = [&](const std::string& name) {
+    return std::any_of(facts.qos.begin(), facts.qos.end(),
+                       [&](const SlurmQos& qos) { return Contains(qos.preempts, name); });
+  };
+  return (!of.qos.empty() && preempted(of.qos)) ||
+         (!of.allowed_qos.empty() && std::all_of(of.allowed_qos.begin(), of.allowed_qos.end(), preempted));
+}
+
+// Slurm stops jobs either for those of a partition with a higher tier or for those of another QOS.
 void MarkPreemptable(const SlurmFacts& facts, ClusterPicture* picture) {
   int highest = 0;
   for (const SlurmPartition& one : facts.partitions) highest = std::max(highest, one.priority_tier);
   for (size_t i = 0; i < facts.partitions.size(); ++i) {
     const SlurmPartition& from = facts.partitions[i];
-    const bool gives_way = from.preempt_mode.find("REQUEUE") != std::string::npos ||
-                           from.preempt_mode.find("CANCEL") != std::string::npos;
-    const bool by_qos = std::any_of(facts.qos.begin(), facts.qos.end(),
-                                    [&](const SlurmQos& qos) { return Contains(qos.preempts, from.qos); });
+    const bool by_tier = from.preempt_mode.find("REQUEUE") != std::string::npos ||
+                         from.preempt_mode.find("CANCEL") != std::string::npos;
     picture->partitions[i].preemptable =
-        (gives_way && from.priority_tier < highest) || (!from.qos.empty() && by_qos);
+        (facts.preempt_type != "preempt/qos" && by_tier && from.priority_tier < highest) ||
+        (facts.preempt_type != "preempt/partition_prio" && GivesWayByQos(facts, from));
   }
 }
 
@@ -136,6 +145,8 @@ void MarkOvercap(const SlurmFacts& facts, const LabAccounts& accounts, ClusterPi
     one.overcap = !configured.empty() ? Contains(configured, one.name)
                   : by_name           ? named(one)
                                       : one.preemptable;
+    // Where only the QOS of a job decides, a partition alone does not tell.
+    one.preemptable = one.preemptable || (one.overcap && facts.preempt_type == "preempt/qos");
   }
 }
 

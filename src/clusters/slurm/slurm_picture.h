@@ -21,6 +21,7 @@ struct SlurmFacts {
   std::vector<SlurmAssociation> associations;  // of this cluster alone
   std::vector<SlurmQos> qos;
   std::vector<SlurmUser> users;
+  std::string preempt_type;                     // "preempt/qos"; "": not known
   std::vector<std::string> overcap_partitions;  // as the configuration names them
 };
 

@@ -131,6 +131,22 @@ SlurmFacts PolicyFacts() {
   return facts;
 }
 
+// `policy apply` sets PreemptMode=REQUEUE for the whole cluster, and each partition shows it.
+TEST(SlurmPicture, WherePreemptionGoesByQosTheTierOfAPartitionDoesNotMatter) {
+  SlurmFacts facts = PolicyFacts();
+  for (SlurmPartition& one : facts.partitions) one.preempt_mode = "REQUEUE";
+  facts.partitions.push_back(Partition("debug", 40));
+  const auto preemptable = [&](const char* type) {
+    facts.preempt_type = type;
+    std::string names;
+    for (const PicturePartition& one : MakeSlurmPicture(facts).partitions)
+      names += one.preemptable ? one.name + " " : "";
+    return names;
+  };
+  EXPECT_EQ(preemptable("preempt/qos"), "user-overcap overcap ");
+  EXPECT_EQ(preemptable("preempt/partition_prio"), "short user-overcap overcap ");
+}
+
 TEST(SlurmPicture, TheAccountsOfALabAreOneLab) {
   const ClusterPicture picture = MakeSlurmPicture(PolicyFacts());
   ASSERT_EQ(picture.labs.size(), 2u);

@@ -16,6 +16,8 @@ namespace {
 
 // What changes when an administrator types something.
 constexpr int64_t kRareAgeUs = 600'000'000;
+// What changes only when slurmctld starts again.
+constexpr int64_t kConfigAgeUs = 86'400'000'000;
 // What is learned from weeks does not change in minutes, and a database takes its time.
 constexpr int64_t kHistoryAgeUs = 1'200'000'000;
 
@@ -31,6 +33,22 @@ Result<MirrorText> ReadOrPeek(Mirror* mirror, MirrorKind kind, int64_t age_us, b
 void Account(const MirrorText& text, int64_t* taken_us, std::string* stale) {
   *taken_us = text.taken_us;
   if (text.error && stale->empty()) *stale = text.error->message;
+}
+
+// Several clusters may share one database.
+void KeepOwnCluster(const SlurmConfig& config, std::vector<SlurmAssociation>* rows) {
+  const std::string_view name = config.Get("ClusterName");
+  const auto other = [&](const SlurmAssociation& row) { return row.cluster != rows->front().cluster; };
+  if (name.empty() || std::none_of(rows->begin(), rows->end(), other)) return;
+  std::erase_if(*rows, [&](const SlurmAssociation& row) { return row.cluster != name; });
+}
+
+// Whether Slurm shows this user only their own jobs. Its administrators see all.
+bool HidesJobs(const SlurmConfig& config, const std::vector<SqueueJob>& jobs) {
+  const std::string user = UserName();
+  return config.HasWord("PrivateData", "jobs") && user != "root" &&
+         !config.Get("SlurmUser").starts_with(user + "(") &&
+         std::all_of(jobs.begin(), jobs.end(), [&](const SqueueJob& job) { return job.user == user; });
 }
 
 }  // namespace
@@ -49,19 +67,6 @@ auto SlurmView::ReadRare(MirrorKind kind, int64_t age_us, Parse parse, ClusterPi
     return {};
   }
   return std::move(*parsed);
-}
-
-// Several clusters may share one database.
-void SlurmView::KeepOwnCluster(SlurmFacts* facts) {
-  std::vector<SlurmAssociation>& rows = facts->associations;
-  const auto other = [&](const SlurmAssociation& row) { return row.cluster != rows.front().cluster; };
-  if (std::none_of(rows.begin(), rows.end(), other)) return;
-  const auto text = context_->mirror().Read(MirrorKind::kConfig, kRareAgeUs);
-  if (!text) return;
-  const auto config = ParseConfig(*text->text);
-  if (!config) return;
-  const std::string name(config->Get("ClusterName"));
-  std::erase_if(rows, [&](const SlurmAssociation& row) { return row.cluster != name; });
 }
 
 Result<void> SlurmView::ReadJobs(int64_t age_us, SlurmFacts* facts, ClusterPicture* about) {
@@ -86,9 +91,14 @@ Result<void> SlurmView::ReadRest(int64_t nodes_age_us, int64_t rare_age_us, Slur
     about->notes.push_back("nothing is known about the nodes");
   }
   facts->partitions = ReadRare(MirrorKind::kPartitions, rare_age_us, ParsePartitions, about);
+  const SlurmConfig config =
+      ReadRare(MirrorKind::kConfig, std::max(rare_age_us, kConfigAgeUs), ParseConfig, about);
+  facts->preempt_type = config.Get("PreemptType");
+  if (HidesJobs(config, facts->jobs))
+    about->notes.push_back("jobs of other users: PrivateData=jobs hides them, so only your own are counted");
   facts->associations = ReadRare(MirrorKind::kAssociations, rare_age_us, ParseAssociations, about);
   if (!facts->associations.empty()) {
-    KeepOwnCluster(facts);
+    KeepOwnCluster(config, &facts->associations);
     facts->qos = ReadRare(MirrorKind::kQos, rare_age_us, ParseQos, about);
     facts->users = ReadRare(MirrorKind::kUsers, rare_age_us, ParseUsers, about);
   }

@@ -30,7 +30,6 @@ class SlurmView : public ClusterView {
   template <typename Parse>
   auto ReadRare(MirrorKind kind, int64_t age_us, Parse parse, ClusterPicture* about)
       -> std::decay_t<decltype(*parse(std::string_view()))>;
-  void KeepOwnCluster(SlurmFacts* facts);
 
   SlurmContext* context_;
 };

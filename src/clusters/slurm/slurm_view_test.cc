@@ -33,6 +33,7 @@ class RecordedSlurm : public SlurmContext {
     if (away) return ToolAnswer{{1, 0}, "", "slurm_load_jobs error: Unable to contact slurm controller\n"};
     if (argv[0] == "squeue") return Marked("squeue-marked.txt", argv.back());
     if (argv[0] == "sinfo") return Marked("sinfo-marked.txt", argv.back());
+    if (argv.back() == "config") return ToolAnswer{{0, 0}, Recorded("scontrol-show-config.txt"), ""};
     if (argv[0] == "scontrol") return ToolAnswer{{0, 0}, Recorded("scontrol-show-partition.txt"), ""};
     if (!accounts)
       return ToolAnswer{{1, 0}, "", "You are not running a supported accounting_storage plugin\n"};
@@ -100,7 +101,7 @@ TEST_F(SlurmViewTest, WhoLooksAgainAsksNobody) {
   ASSERT_TRUE(SlurmView(&other).Picture({kLong, kLong}));
   EXPECT_EQ(slurm.calls, (std::map<std::string, int>{{"squeue", 1},
                                                      {"sinfo", 1},
-                                                     {"scontrol", 1},
+                                                     {"scontrol", 2},
                                                      {"sacctmgr associations", 1},
                                                      {"sacctmgr qos", 1},
                                                      {"sacctmgr users", 1}}));
