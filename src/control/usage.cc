@@ -80,25 +80,30 @@ void CountJob(const PictureJob& job, std::map<std::string, UsageType>* types) {
   if (typed < job.gpus) count("", job.gpus - typed);
 }
 
+// What is in use is told by the nodes, as what is free: the queue may be of another moment. A lab's share is
+// told by the queue alone.
 std::vector<UsageType> TypeRows(const ClusterPicture& picture, std::string_view lab) {
   std::map<std::string, UsageType> types;
+  for (const PictureJob& job : picture.jobs) {
+    if (Counts(picture, job, lab)) CountJob(job, &types);
+  }
+  std::map<std::string, int> held;
   for (const PictureNode& node : picture.nodes) {
     for (const TypedGpus& gpus : node.gpus) {
       UsageType& kind = types[gpus.type];
+      const int used = std::min(gpus.count, GpuCountOf(node.gpus_used, gpus.type));
+      held[gpus.type] += used;
       kind.total += gpus.count;
-      if (node.usable) {
-        kind.free += std::max(0, gpus.count - GpuCountOf(node.gpus_used, gpus.type));
-      } else {
-        kind.away += gpus.count;
-      }
+      (node.usable ? kind.free : kind.away) += gpus.count - used;
     }
-  }
-  for (const PictureJob& job : picture.jobs) {
-    if (Counts(picture, job, lab)) CountJob(job, &types);
   }
   std::vector<UsageType> rows;
   for (auto& [type, kind] : types) {
     kind.type = type;
+    if (!picture.nodes.empty()) {
+      kind.used = lab.empty() ? held[type] : std::min(kind.used, held[type]);
+      kind.overcap = std::min(kind.overcap, kind.used);
+    }
     if (kind.total > 0 || kind.used > 0 || kind.waiting > 0) rows.push_back(kind);
   }
   return rows;
@@ -150,6 +155,7 @@ Result<UsageReport> MakeUsage(const ClusterPicture& picture, std::string_view la
   report.total = UseOf(picture, [&](const PictureJob& job) { return Counts(picture, job, lab); });
   const GpuRoom room = GpuRoomOf(picture, "", "");
   report.gpus = room.total, report.gpus_free = room.free, report.gpus_away = room.away;
+  report.gpus_used = room.total - room.free - room.away;
   for (const PictureNode& node : picture.nodes) report.cpus += node.cpus;
   return report;
 }
@@ -160,6 +166,7 @@ std::string UsageToJson(const UsageReport& report, const ClusterPicture& picture
   WritePictureAge(picture, now_us, &json);
   if (!report.lab.empty()) json.Field("lab", report.lab);
   json.Field("gpus_total", report.gpus)
+      .Field("gpus_used", report.gpus_used)
       .Field("gpus_free", report.gpus_free)
       .Field("gpus_away", report.gpus_away);
   json.Field("cpus_total", report.cpus);

@@ -22,7 +22,7 @@ struct UsageRow {
 struct UsageType {
   std::string type;  // "": not told
   int total = 0, used = 0, free = 0;
-  int away = 0;     // on nodes that take no jobs
+  int away = 0;     // not in use, on nodes that take no jobs
   int overcap = 0;  // of those in use
   int waiting = 0;  // asked for by name
 };
@@ -30,8 +30,9 @@ struct UsageType {
 struct UsageReport {
   std::string lab;  // only of this one; "": all
   PictureUse total;
-  int gpus = 0, gpus_free = 0, gpus_away = 0, cpus = 0;  // of the cluster
-  std::vector<UsageRow> labs, users;                     // those with most GPUs first
+  // Of the cluster: used, free and away make up all GPUs, and are of one moment, as the nodes tell them.
+  int gpus = 0, gpus_used = 0, gpus_free = 0, gpus_away = 0, cpus = 0;
+  std::vector<UsageRow> labs, users;  // those with most GPUs first
   std::vector<UsageType> types;
 };
 

@@ -79,6 +79,21 @@ TEST(Usage, TypesShowWhatIsUsedFreeAndAway) {
   EXPECT_EQ(report->types[0].waiting, 5);
 }
 
+TEST(Usage, WhatIsUsedFreeAndAwayMakeUpAllGpusWhateverTheQueueSays) {
+  ClusterPicture picture = Picture();
+  picture.nodes[1].gpus_used = {{"a40", 2}};  // drained, and a job still runs there
+  for (const bool queue : {true, false}) {
+    if (!queue) picture.jobs.clear();
+    const auto report = MakeUsage(picture, "");
+    const UsageType& a40 = report->types.back();
+    EXPECT_EQ(a40.used, 9);
+    EXPECT_EQ(a40.free, 1);
+    EXPECT_EQ(a40.away, 6);
+    EXPECT_EQ(report->gpus_used + report->gpus_free + report->gpus_away, report->gpus);
+    EXPECT_EQ(MakeUsage(picture, "vision")->types.back().used, queue ? 7 : 0);
+  }
+}
+
 TEST(Usage, AnUnknownLabIsNotFoundWithTheNearest) {
   const auto report = MakeUsage(Picture(), "visoin");
   ASSERT_FALSE(report);

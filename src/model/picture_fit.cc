@@ -81,8 +81,8 @@ GpuRoom GpuRoomOf(const ClusterPicture& picture, std::string_view partition, std
     if (!IsIn(node, partition)) continue;
     const int total = GpusOfType(node, gpu_type);
     room.total += total;
-    room.free += FreeGpusOfType(node, gpu_type);
-    if (!node.usable) room.away += total;
+    const int idle = std::max(0, total - CountKinds(node, node.gpus_used, gpu_type));
+    (node.usable ? room.free : room.away) += idle;
   }
   return room;
 }

@@ -23,7 +23,7 @@ PictureNeed NeedOf(const PictureJob& job);
 
 struct GpuRoom {
   int free = 0, total = 0;  // free: on nodes that take jobs
-  int away = 0;             // on nodes that take none
+  int away = 0;             // not in use, on nodes that take none
 };
 // GPUs of a type (expression; "": all) in a partition ("": the whole cluster).
 GpuRoom GpuRoomOf(const ClusterPicture& picture, std::string_view partition, std::string_view gpu_type);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/usage.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/picture_words.h"
@@ -97,8 +99,9 @@ std::string TypesTable(const UsageReport& report, int width, bool color) {
 
 std::string Summary(const UsageReport& report) {
   const PictureUse& use = report.total;
-  std::string text = StrCat(use.gpus + use.overcap_gpus, " of ", CountOf(report.gpus, "GPU"), " in use");
-  if (use.overcap_gpus > 0) text += StrCat(", ", use.overcap_gpus, " of them over the cap");
+  const int over = std::min(use.overcap_gpus, report.gpus_used);
+  std::string text = StrCat(report.gpus_used, " of ", CountOf(report.gpus, "GPU"), " in use");
+  if (over > 0) text += StrCat(", ", over, " of them over the cap");
   text += StrCat("; ", report.gpus_free, " free");
   if (report.gpus_away > 0) text += StrCat(", ", report.gpus_away, " on nodes that take no jobs");
   if (use.waiting_gpus > 0) text += StrCat("; jobs wait for ", use.waiting_gpus);
