@@ -2,11 +2,12 @@
 // How drivers differ for those who read the configuration, as data: nobody asks for a driver's name.
 #pragma once
 
-#include <array>
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "sys/variables.h"
 
 namespace overcap {
 
@@ -22,9 +23,11 @@ struct DriverTraits {
   std::string_view program = {};
   // Or where this socket is, which `machine_variable` may name instead.
   std::string_view socket = {};
-  // What says that this machine belongs to such a cluster: the variable is set, or one of the files is there.
   std::string_view machine_variable = {};
-  std::array<std::string_view, 2> machine_files = {};
+  // Whether a machine where `program` is found at this path belongs to such a cluster; nullptr: it does where
+  // `machine_variable` is set or the socket is there.
+  bool (*is_set_up)(const Variables& variables, std::string_view program,
+                    const std::function<bool(const std::string& path)>& exists) = nullptr;
   std::string_view job_variable = {};  // set inside of the cluster's jobs
   // What its scheduler must be told to follow a policy; nullptr: it cannot be told.
   Result<PolicyRendering> (*render_policy)(const Policy& policy) = nullptr;

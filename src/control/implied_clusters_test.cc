@@ -46,6 +46,11 @@ TEST_F(ImpliedClusters, WithoutTheProgramThereIsNone) {
   EXPECT_EQ(config.cluster, "local");
 }
 
+TEST_F(ImpliedClusters, ProgramsInAFolderOfTheSiteMakeItTheDefault) {
+  EXPECT_EQ(With({}).cluster, "slurm");
+  EXPECT_EQ(With({"SLURM_JOB_ID=7"}).cluster, "local") << "inside of a job";
+}
+
 TEST_F(ImpliedClusters, AMachineOfTheClusterUsesItByDefault) {
   EXPECT_EQ(With({"SLURM_CONF=/x"}).cluster, "slurm");
   EXPECT_EQ(With({"SLURM_CONF=/x"}, "cluster: local").cluster, "local");

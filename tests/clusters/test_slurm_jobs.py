@@ -294,6 +294,17 @@ class Jobs(SlurmJobsRig):
         self.ok("-c", "slurm", "wait", job_id)
         self.assertEqual(self.lines("ran"), ["ran"])
 
+    @unittest.skipUnless(os.geteuid() == 0, "NOT TESTED: mounting over /run needs root")
+    def test_a_configless_login_node_submits_to_its_slurm(self):
+        (pathlib.Path(self.env["XDG_CONFIG_HOME"]) / "overcap" / "overcap.yaml").unlink()
+        etc = pathlib.Path(self.env.pop("SLURM_CONF")).parent
+        script = self.write("as_with_sackd.sh", 'mount -t tmpfs tmpfs /run && mkdir -p /run/slurm && ln -s "$1" /run/slurm/conf && shift && exec "$@"\n')
+        done = self.slurm.run(["unshare", "-m", "sh", script, etc, self.binary, "submit", "--hold", "true"], env=self.env, cwd=self.project)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        job_id = done.stdout.strip()
+        self.assertEqual(self.scontrol(job_id)["JobState"], "PENDING")
+        self.ok("-c", "slurm", "abort", job_id, env={"SLURM_CONF": f"{etc}/slurm.conf"})
+
 
 def has_torch():
     words = [NODE_PYTHON, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)"]

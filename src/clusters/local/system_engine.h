@@ -22,7 +22,6 @@ Result<std::string> SystemArea(bool needed);
 constexpr DriverTraits kSystemTraits = {.name = "system",
                                         .socket = kSystemSocket,
                                         .machine_variable = kSystemSocketVariable,
-                                        .machine_files = {kSystemSocket},
                                         .find_root = SystemArea};
 
 }  // namespace overcap

@@ -36,7 +36,7 @@ struct Kind {
 constexpr Kind kKinds[] = {
     // in the order in which they are asked
     {SchedulerKind::kPbs, PbsJobOfVariables, FindPbsJob, PbsIsSetUp, "qstat", "qsub"},
-    {SchedulerKind::kSlurm, SlurmJobOfVariables, FindSlurmJob, SlurmIsSetUp, "squeue", "sbatch"},
+    {SchedulerKind::kSlurm, SlurmJobOfVariables, FindSlurmJob, IsWorthAskingSlurm, "squeue", "sbatch"},
 };
 
 struct Decision {

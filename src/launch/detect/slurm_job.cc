@@ -8,6 +8,7 @@
 #include "launch/detect/host_name.h"
 #include "launch/detect/slurm_text.h"
 #include "model/host_list.h"
+#include "sys/slurm_here.h"
 
 namespace overcap {
 namespace {
@@ -240,16 +241,9 @@ std::optional<FoundJob> FindSlurmJob(const DetectInputs& inputs, Warnings* warni
   return line ? RestoreJob(inputs, *line, warnings) : std::nullopt;
 }
 
-bool SlurmIsSetUp(const DetectInputs& inputs, const std::string& program) {
-  if (!inputs.variables.Get("SLURM_CONF").empty()) return true;
-  // A distribution's package brings the programs also where there is no cluster; whoever puts them elsewhere
-  // means it.
-  const std::string folder = program.substr(0, program.rfind('/'));
-  if (folder != "/usr/bin" && folder != "/bin") return true;
-  return std::ranges::any_of(
-      std::initializer_list<const char*>{"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf",
-                                         "/run/slurm/conf/slurm.conf", "/usr/local/etc/slurm.conf"},
-      [&](const char* file) { return inputs.files.Exists(file); });
+bool IsWorthAskingSlurm(const DetectInputs& inputs, const std::string& program) {
+  return SlurmIsSetUp(inputs.variables, program,
+                      [&](const std::string& path) { return inputs.files.Exists(path); });
 }
 
 }  // namespace overcap

@@ -21,7 +21,7 @@ std::optional<FoundJob> FindSlurmJob(const DetectInputs& inputs, std::vector<std
                                      bool* reachable);
 
 // Whether it is worth asking `program`: Slurm seems to be set up here.
-bool SlurmIsSetUp(const DetectInputs& inputs, const std::string& program);
+bool IsWorthAskingSlurm(const DetectInputs& inputs, const std::string& program);
 
 // Asks squeue; gives up after 3 s.
 JobLife AskSlurmLife(Programs& programs, const std::string& id);
