@@ -142,6 +142,18 @@ class Places(SlurmRig):
         self.assert_no_logs()
 
 
+class Gpus(SlurmRig):
+    def test_ranks_see_all_gpus_of_their_host_however_the_job_asked_for_them(self):
+        asked = [["-N1", "--gres=gpu:a40:2"], ["-N1", "--gpus=a40:2"], ["-N1", "--gpus-per-node=a40:2"], ["-n2", "--gpus-per-task=a40:1"],
+                 ["-N1", "-n2", "--gpus-per-task=1"], ["-N1", "--gpus=2", "--ntasks-per-gpu=1"]]
+        if self.slurm.version() >= (23, 11):
+            asked += [["-N1", "-n2", "--tres-per-task=gres/gpu:a40:1"], ["-N1", "-n2", "--tres-per-task=gres/gpu:1"]]
+        for words in asked:
+            with self.subTest(" ".join(words)):
+                self.launched_in(["-w", "n1", *words], *shell('echo "$LOCAL_RANK of $LOCAL_WORLD_SIZE sees $CUDA_VISIBLE_DEVICES"'))
+                self.assertEqual([self.rank_log(rank) for rank in range(2)], [b"0 of 2 sees 0,1\n", b"1 of 2 sees 0,1\n"])
+
+
 class Output(SlurmRig):
     def test_streams_stay_apart_and_each_rank_has_its_log(self):
         speak = 'echo "out $RANK"; echo "err $RANK" >&2'

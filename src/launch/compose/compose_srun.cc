@@ -10,9 +10,10 @@ namespace {
 
 // What the job asked for and srun would ask for again, against the plan.
 constexpr const char* kInherited[] = {
-    "SLURM_GPUS",     "SLURM_GPUS_PER_NODE",   "SLURM_GPUS_PER_TASK",  "SLURM_GPUS_PER_SOCKET",
-    "SLURM_GPU_BIND", "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_GPU", "SLURM_DISTRIBUTION",
-    "SLURM_HOSTFILE", "SLURM_EXCLUSIVE",       "SLURM_EXACT",          "SLURM_LABELIO",
+    "SLURM_GPUS",      "SLURM_GPUS_PER_NODE",   "SLURM_GPUS_PER_TASK",  "SLURM_GPUS_PER_SOCKET",
+    "SLURM_GPU_BIND",  "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_GPU", "SLURM_DISTRIBUTION",
+    "SLURM_HOSTFILE",  "SLURM_EXCLUSIVE",       "SLURM_EXACT",          "SLURM_LABELIO",
+    "SLURM_TRES_BIND", "SLURM_TRES_PER_TASK",  // since 23.11, of --gpus-per-task too
 };
 
 constexpr size_t kMostInline = 2000;  // bytes of host names on the command line

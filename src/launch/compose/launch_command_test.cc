@@ -136,7 +136,8 @@ TEST(ComposeSrunTest, UnequalGpusAreLeftToSlurm) {
 
 TEST(ComposeSrunTest, WhatTheJobAskedForIsNotAskedAgain) {
   const auto command = ComposeLaunch(Request(Flavour::kSrun, Plan({1}))).value();
-  for (const char* name : {"SLURM_GPUS", "SLURM_GPUS_PER_TASK", "SLURM_NTASKS_PER_NODE", "SLURM_HOSTFILE"})
+  for (const char* name : {"SLURM_GPUS", "SLURM_GPUS_PER_TASK", "SLURM_TRES_PER_TASK", "SLURM_TRES_BIND",
+                           "SLURM_NTASKS_PER_NODE", "SLURM_HOSTFILE"})
     EXPECT_NE(std::find(command.unset.begin(), command.unset.end(), name), command.unset.end()) << name;
 }
 
