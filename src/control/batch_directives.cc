@@ -330,6 +330,10 @@ void BatchDirectives::CompleteGpus(JobRequest* request) {
   if (gpus_per_node_) gpus = int64_t{*gpus_per_node_} * nodes;
   if (gpus < 0) return;
   request->gpus = static_cast<int>(std::min<int64_t>(gpus, kMost));
+  // Slurm hands its tasks GPUs of their own only where the job asks for them in these words.
+  if (gpus_per_task_ && !gpus_ && !gpus_per_node_ && can_.placement && gpus > 0 && request->gpu_type.empty())
+    wanted_.placement.args.push_back(
+        StrCat("--gpus-per-task=", wanted_.gpu_type, wanted_.gpu_type.empty() ? "" : ":", *gpus_per_task_));
   if (request->gpu_type.empty() && gpus > 0) request->gpu_type = wanted_.gpu_type;
 }
 

@@ -62,7 +62,9 @@ TEST(BatchRequest, GpusAreUnderstoodInAllTheirForms) {
   EXPECT_EQ(gpus("--gpus=3"), "3  ");
   EXPECT_EQ(gpus("-G a40:2"), "2 a40 ");
   EXPECT_EQ(gpus("--gpus-per-node=2 -N3"), "6  ");
-  EXPECT_EQ(gpus("--gpus-per-task=2 -n 4 -N2"), "8  ");
+  EXPECT_EQ(gpus("--gpus-per-task=2 -n 4 -N2"), "8  --gpus-per-task=2");
+  EXPECT_EQ(gpus("--gpus-per-task=a40:1 -n 2"), "2 a40 --gpus-per-task=a40:1");
+  EXPECT_EQ(gpus("--gpus-per-task=1 --gres=gpu:2 -n 2"), "2  ");
   EXPECT_EQ(gpus("--gres=gpu"), "1  ");
   EXPECT_EQ(gpus("--gres=gpu:a40"), "1 a40 ");
   EXPECT_EQ(gpus("--gres=gres:gpu:2"), "2  ");

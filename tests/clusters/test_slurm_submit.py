@@ -249,6 +249,17 @@ class Scripts(SlurmSubmit):
         self.assertEqual((job["name"], job["gpus"], job["command"]),
                          ("my job", 2, ["/bin/bash", "job.sh", "one", "two words"]))
 
+    def test_tasks_of_a_script_see_the_gpus_that_sbatch_gives_them(self):
+        """What they are depends on the release: under Slurm 22.05 none, for example."""
+        script = self.script("#!/bin/bash\n#SBATCH -p debug -A lab-a --ntasks=2 --gpus-per-task=a40:1 -t 5\n"
+                             "srun sh -c 'echo task $SLURM_PROCID sees $CUDA_VISIBLE_DEVICES' | sort\n")
+        out = self.root / "sbatch.out"
+        self.slurm.must(["sbatch", "--wait", "-N1", "-o", out, script], env=self.env, cwd=self.project)
+        done = self.ok("submit", "--wait", "job.sh")
+        self.assertEqual(self.rank_log(done.out.split()[0]), out.read_text())
+        if self.slurm.version() >= (23, 11):
+            self.assertEqual(out.read_text(), "task 0 sees 0\ntask 1 sees 1\n")
+
     def test_flags_win_over_directives(self):
         self.script()
         _, said = self.held("-p", "long", "-n", "1", "-t", "1h", "--name", "other", "job.sh")

@@ -79,6 +79,14 @@ Result<TypeChoice> ChooseUnknown(const std::string& expression, const SbatchSett
   return TypeChoice{"", names};
 }
 
+// Whether the user's own words ask for GPUs in a way that goes with no number per node.
+bool AskForGpus(const std::vector<std::string>& args) {
+  return std::any_of(args.begin(), args.end(), [](const std::string& word) {
+    return word.starts_with("--gpus-per-") ||
+           (word.starts_with("--tres-per-task=") && word.find("gpu") != std::string::npos);
+  });
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> GpuOptions(const Resources& resources, const SbatchSettings& settings) {
@@ -90,7 +98,7 @@ Result<std::vector<std::string>> GpuOptions(const Resources& resources, const Sb
     choice = std::move(chosen);
   }
   // Per node wherever possible: a step inherits that, and Slurm 22.05 forgets typed GPUs per task.
-  if (resources.gpus > 0) {
+  if (resources.gpus > 0 && !AskForGpus(settings.extra_args)) {
     const bool even = resources.nodes > 0 && resources.gpus % resources.nodes == 0;
     const std::string type = choice.gres.empty() ? "" : choice.gres + ":";
     options.push_back(even ? StrCat("--gpus-per-node=", type, resources.gpus / resources.nodes)
