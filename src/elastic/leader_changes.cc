@@ -17,6 +17,36 @@ bool LeaderState::GrowthWaits() const {
   });
 }
 
+// A complete group needs nobody: a further agent was most likely started for another job, and would wait for
+// this one's end. It is refused once each node of the group has been heard of since it came, so that it can
+// still take the place of a node that has just died. With --grow never it waits as a reserve.
+void LeaderState::RefuseSurplus() {
+  if (config_.grow == Grow::kNo || static_cast<int>(group_.size()) < config_.max_nodes) return;
+  int64_t all_heard_us = kNever;
+  for (const std::string& agent : group_) {
+    const auto at = members_.find(agent);
+    if (at == members_.end()) return;
+    const Member* member = at->second.get();
+    if (member->gone || member->connection < 0 || member->report.leaving) return;
+    if (agent != config_.agent) all_heard_us = std::min(all_heard_us, member->heard_us);
+  }
+  std::erase_if(members_, [&](const auto& entry) {
+    const auto& [agent, member] = entry;
+    const bool waits = member->reported && member->connection >= 0 && !member->report.leaving &&
+                       member->report.state != RanksState::kRunning;
+    if (member->in_group || agent == config_.agent || !waits || member->joined_us >= all_heard_us)
+      return false;
+    messages_.emplace_back(member->connection,
+                           Refusal{ErrorCode::kConflict,
+                                   StrCat("agent ", NameOf(*member), " is one too many: the group has its ",
+                                          CountOf(config_.max_nodes, "node"),
+                                          " already; another job needs a port or --rdzv-id of its own")});
+    drops_.push_back(member->connection);
+    connections_.erase(member->connection);
+    return true;
+  });
+}
+
 // Of several things that have come at once, what explains the others counts.
 void LeaderState::CheckRunning(int64_t now_us) {
   const Member* failed = nullptr;
@@ -55,6 +85,7 @@ void LeaderState::CheckRunning(int64_t now_us) {
     return BeginStop(FailureLine(*failure_, failure_host_), false, failure_->kind == "hung", now_us);
   }
   if (!away.empty()) return BeginStop(StrCat("host '", away, "' was cut off or lost"), false, false, now_us);
+  RefuseSurplus();
   const bool grows = GrowthWaits();
   if (grows && (config_.grow == Grow::kNow || checkpoint))
     return BeginStop("a node joined", true, false, now_us);

@@ -38,6 +38,9 @@ std::optional<Refusal> LeaderState::Judge(const JoinRequest& join) const {
 }
 
 void LeaderState::OnJoin(int connection, JoinRequest join, int64_t now_us) {
+  // An agent that this job has never seen belongs to the next job of that name.
+  const bool over = phase_ == Phase::kEnding || phase_ == Phase::kEnded;
+  if (over && !members_.contains(join.agent)) return drops_.push_back(connection);
   if (auto refusal = Judge(join)) {
     messages_.emplace_back(connection, std::move(*refusal));
     drops_.push_back(connection);
@@ -77,6 +80,7 @@ void LeaderState::OnBeat(int connection, const MemberBeat& beat, int64_t now_us)
   }
   member->heard_us = now_us;
   member->report.sent_us = beat.sent_us;
+  if (members_.size() > group_.size()) changed_ = true;  // RefuseSurplus() waits for this beat
   const bool settled = phase_ == Phase::kRunning && member->in_group && member->report.epoch == record_.epoch;
   if (!settled) return Answer(member, now_us);
   messages_.emplace_back(connection, LeaderNod{beat.sent_us, RightLeft(now_us)});

@@ -25,6 +25,7 @@ struct LeaderConfig {
   int64_t join_timeout_us = 600'000'000;
   int64_t last_call_us = 1'000'000;
   std::string version;
+  std::string agent;                                       // the leader's own
   std::vector<std::pair<std::string, std::string>> terms;  // as the leader's own agent has them
 };
 
@@ -82,6 +83,7 @@ class LeaderState {
   void CheckGather(int64_t now_us);
   void Form(std::vector<Member*> chosen, int64_t now_us);
   void CheckRunning(int64_t now_us);
+  void RefuseSurplus();
   void CheckStopping(int64_t now_us);
   void BeginStop(std::string why, bool warn, bool stacks, int64_t now_us);
   void Restart(int64_t now_us);

@@ -170,6 +170,61 @@ TEST(ElasticLeader, RefusesWhoWasStartedDifferently) {
   EXPECT_EQ(leader.refused, "agent 'n2' is of version 2, the leader of version 1");
 }
 
+TEST(ElasticLeader, RefusesWhoComesToACompleteGroupOnceAllOfItHasBeenHeardSince) {
+  LeaderConfig config = Config(2, 2);
+  config.agent = "n1";
+  Leader leader(config);
+  leader.Join(1);
+  leader.Join(2);
+  leader.Say(1, 1, RanksState::kRunning);
+  leader.Say(2, 1, RanksState::kRunning);
+  leader.now = kSecond;
+  leader.Join(3);
+  EXPECT_EQ(leader.refused, "") << "n2 may have died, and n3 may be there in its place";
+  leader.now = 2 * kSecond;
+  leader.Beat(2);
+  leader.Turn();
+  EXPECT_TRUE(leader.refused.starts_with("agent 'n3' is one too many: the group has its 2 nodes already"))
+      << leader.refused;
+  EXPECT_EQ(leader.state.TakeDrops(), std::vector<int>{3});
+  EXPECT_EQ(leader.state.Members(), 2u);
+  EXPECT_EQ(leader.state.epoch(), 1);
+}
+
+TEST(ElasticLeader, KeepsWhoComesInThePlaceOfANodeThatDiedOrAsAReserve) {
+  for (const Grow grow : {Grow::kAtCheckpoint, Grow::kNo}) {
+    LeaderConfig config = Config(2, 2);
+    config.agent = "n1";
+    config.grow = grow;
+    Leader leader(config);
+    leader.Join(1);
+    leader.Join(2);
+    leader.Say(1, 1, RanksState::kRunning);
+    leader.Say(2, 1, RanksState::kRunning);
+    leader.now = kSecond;
+    if (grow != Grow::kNo) leader.state.OnClosed(2, leader.now);
+    leader.Join(3);
+    if (grow == Grow::kNo) leader.Beat(2);
+    leader.Turn();
+    EXPECT_EQ(leader.refused, "");
+    EXPECT_NE(leader.Told<OrderWait>(3), nullptr);
+  }
+}
+
+TEST(ElasticLeader, TellsTheEndOfItsJobToNobodyElse) {
+  Leader leader(Config(1, 1));
+  leader.Join(1);
+  leader.Say(1, 1, RanksState::kRunning);
+  leader.Say(1, 1, RanksState::kDone);
+  ASSERT_NE(leader.Told<OrderEnd>(1), nullptr);
+  JoinRequest join;
+  join.version = "1";
+  join.agent = "of the next job";
+  leader.state.OnJoin(2, join, leader.now);
+  EXPECT_EQ(leader.state.TakeDrops(), std::vector<int>{2});
+  EXPECT_EQ(leader.state.Members(), 1u);
+}
+
 // ---- a member
 
 OrderRun RunOf(int64_t epoch) {

@@ -110,6 +110,34 @@ class Refused(ElasticRig):
         self.go()
         self.assertEqual(self.ended_agent("a").status, 0)
 
+    def test_a_second_job_at_the_same_port_is_refused_at_once(self):
+        """Its agent would be one more node of the first, and end with that job's 0 having run nothing."""
+        ports = free_ports(2)
+        for name, where in (("static", ["--master-addr=127.0.0.1", f"--master-port={ports[0]}"]),
+                            ("c10d", ["--rdzv-backend=c10d", f"--rdzv-endpoint=localhost:{ports[1]}"])):
+            with self.subTest(name):
+                command = shell(f'touch "$FACTS/{name}"; ' + STAY)
+                flags = ("--nproc-per-node=1", *where, "--no-python")
+                self.agent(name, *flags, *command)
+                self.until((self.facts / name).exists, "the first job's rank")
+                self.refused("launch", *flags, *command, status=6,
+                             says=["one too many: the group has its 1 node already", "another job needs a port"])
+                self.go()
+                self.assertEqual(self.ended_agent(name).status, 0)
+                (self.facts / "go").unlink()
+
+    def test_a_node_that_ran_no_rank_says_so(self):
+        (port,) = free_ports(1)
+        flags = ("--nnodes", "1:1", "--nproc-per-node", "1", "--grow", "never", "--rdzv", f"tcp://127.0.0.1:{port}/r")
+        self.agent("a", *flags, *shell(TELL + STAY))
+        self.until_epoch(1, 1)
+        self.agent("b", *flags, *shell(TELL + STAY))
+        self.until(lambda: self.events("b", "joined"), "b to wait as a reserve")
+        self.go()
+        for name, says in (("a", ""), ("b", "overcap: the job has ended, and this node ran no rank of it\n")):
+            done = self.ended_agent(name)
+            self.assertEqual((done.status, done.err), (0, says), str(done))
+
     def test_the_id_of_a_job_that_has_ended_is_refused_wherever_it_was(self):
         (port,) = free_ports(1)
         for where in (f"tcp://127.0.0.1:{port}/done", "auto:over"):

@@ -59,6 +59,7 @@ elastic::LeaderConfig ElasticAgent::Config() const {
   config.join_timeout_us = options.join_timeout_us;
   config.last_call_us = options.last_call_us;
   config.version = elastic::ElasticVersion();
+  config.agent = parts_.name;
   config.terms = terms_;
   return config;
 }

@@ -85,6 +85,8 @@ LaunchFacts FactsOf(const ElasticOptions& options, const LaunchWorld& world, con
 }
 
 void Tell(const ElasticEnd& end, const std::string& folder, LaunchVoice* voice) {
+  if (end.status == 0 && end.attempts.empty())
+    voice->Say("overcap: the job has ended, and this node ran no rank of it");
   if (end.status == 0) return;
   LaunchFailure failure;
   failure.cause = end.rank_failed ? "rank_failed" : (end.status > 128 ? "cancelled" : "host_failed");
