@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "launch/rank_variables.h"
+#include "sys/variables.h"
 
 namespace overcap {
 namespace {
@@ -19,17 +21,15 @@ std::string IndexList(const std::vector<int>& indices) {
   return Join(words, ",");
 }
 
-void AddRank(const JobSpec& spec, const RankSetting& setting, int rank, std::vector<std::string>* own) {
-  own->push_back(StrCat("RANK=", rank));
-  own->push_back(StrCat("WORLD_SIZE=", spec.resources.world_size()));
-  own->push_back(StrCat("LOCAL_RANK=", rank));
-  own->push_back(StrCat("LOCAL_WORLD_SIZE=", spec.resources.ranks_per_node));
-  own->push_back("NODE_RANK=0");
-  own->push_back("MASTER_ADDR=127.0.0.1");
-  own->push_back(StrCat("MASTER_PORT=", setting.master_port));
+void SetRank(const JobSpec& spec, const RankSetting& setting, int rank, std::vector<std::string>* all) {
+  Variables variables(std::move(*all));
+  const int ranks = spec.resources.ranks_per_node;
+  SetRankVariables({rank, spec.resources.world_size(), rank, ranks, 0, ""}, "127.0.0.1", setting.master_port,
+                   setting.cpus, &variables);
   // Programs that look for these first (Lightning) must not take all ranks for the batch script's one task.
-  if (!setting.cluster.empty()) own->push_back(StrCat("SLURM_PROCID=", rank));
-  if (!setting.cluster.empty()) own->push_back(StrCat("SLURM_LOCALID=", rank));
+  if (!setting.cluster.empty()) variables.Set("SLURM_PROCID", std::to_string(rank));
+  if (!setting.cluster.empty()) variables.Set("SLURM_LOCALID", std::to_string(rank));
+  *all = variables.entries();
 }
 
 // What SetTask fills in is last.
@@ -42,9 +42,8 @@ void AddTask(const JobSpec& spec, std::vector<std::string>* own) {
 }
 
 std::vector<std::string> OwnVariables(const JobSpec& spec, const AgentOptions& options,
-                                      const RankSetting& setting, int rank) {
+                                      const RankSetting& setting) {
   std::vector<std::string> own;
-  if (!spec.batch) AddRank(spec, setting, rank, &own);
   // Set also when empty: a job without GPUs sees none.
   if (setting.cluster.empty()) {
     std::vector<int> seen = options.gpus;
@@ -93,7 +92,7 @@ std::string StateFolder(const AgentOptions& options, int task) {
 
 std::vector<std::string> RankEnvironment(std::string_view blob, const JobSpec& spec,
                                          const AgentOptions& options, const RankSetting& setting, int rank) {
-  const std::vector<std::string> own = OwnVariables(spec, options, setting, rank);
+  const std::vector<std::string> own = OwnVariables(spec, options, setting);
   std::vector<std::string> out;
   for (size_t at = 0; at < blob.size();) {
     const std::string_view entry = blob.substr(at, blob.find('\0', at) - at);
@@ -105,6 +104,7 @@ std::vector<std::string> RankEnvironment(std::string_view blob, const JobSpec& s
   for (const std::string& entry : setting.cluster) {
     if (!Names(own, NameOf(entry))) out.push_back(entry);
   }
+  if (!spec.batch) SetRank(spec, setting, rank, &out);
   out.insert(out.end(), own.begin(), own.end());
   return out;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agent/options.h"
+#include "launch/rank_threads.h"
 #include "model/job_spec.h"
 
 namespace overcap {
@@ -17,6 +18,7 @@ struct RankSetting {
   // Variables that the cluster has set for this job, over the submitter's. Where there are any the GPUs are
   // theirs, not those of the options.
   std::vector<std::string> cluster = {};
+  RankCpus cpus = {};
 };
 
 // The whole environment of one rank of the first node, NAME=VALUE: `blob` (NUL-separated, the submitter's)

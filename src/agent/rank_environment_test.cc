@@ -22,13 +22,27 @@ std::string BlobOf(const std::vector<std::string>& entries) {
 
 TEST(RankEnvironment, SaysWhereTheRankStands) {
   AgentOptions options{"/r/jobs/x", "/r/store", 3, 0, {4, 6}, {}, {}, 10, true};
-  EXPECT_EQ(RankEnvironment(BlobOf({"A=1", "B="}), TwoRanks(), options, {"/work", 29501}, 1),
-            (std::vector<std::string>{
-                "A=1", "B=", "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "NODE_RANK=0",
-                "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29501", "CUDA_VISIBLE_DEVICES=4,6",
-                "OVERCAP_JOB_ID=ada_1700000000_0000000a", "OVERCAP_ATTEMPT=3", "OVERCAP_JOB_DIR=/r/jobs/x",
-                "OVERCAP_AGENT=ada_1700000000_0000000a.3.0", "CUDA_DEVICE_ORDER=PCI_BUS_ID",
-                "PYTHONUNBUFFERED=1", "PWD=/work", "OVERCAP_STATE_DIR=/r/jobs/x/state"}));
+  EXPECT_EQ(RankEnvironment(BlobOf({"A=1", "B="}), TwoRanks(), options, {"/work", 29501, {}, {4, 4}}, 1),
+            (std::vector<std::string>{"A=1",
+                                      "B=",
+                                      "RANK=1",
+                                      "WORLD_SIZE=2",
+                                      "LOCAL_RANK=1",
+                                      "LOCAL_WORLD_SIZE=2",
+                                      "NODE_RANK=0",
+                                      "MASTER_PORT=29501",
+                                      "MASTER_ADDR=127.0.0.1",
+                                      "OMP_NUM_THREADS=2",
+                                      "OVERCAP_OMP_NUM_THREADS=2",
+                                      "CUDA_VISIBLE_DEVICES=4,6",
+                                      "OVERCAP_JOB_ID=ada_1700000000_0000000a",
+                                      "OVERCAP_ATTEMPT=3",
+                                      "OVERCAP_JOB_DIR=/r/jobs/x",
+                                      "OVERCAP_AGENT=ada_1700000000_0000000a.3.0",
+                                      "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+                                      "PYTHONUNBUFFERED=1",
+                                      "PWD=/work",
+                                      "OVERCAP_STATE_DIR=/r/jobs/x/state"}));
 }
 
 TEST(RankEnvironment, WhereNoOtherGpuCanBeOpenedCudaCountsFromZero) {

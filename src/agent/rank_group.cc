@@ -9,9 +9,11 @@
 #include "agent/log_keeper.h"
 #include "agent/rank_environment.h"
 #include "base/text.h"
+#include "sys/devices.h"
 #include "sys/free_port.h"
 #include "sys/proc_table.h"
 #include "sys/prompt_files.h"
+#include "sys/variables.h"
 
 namespace overcap {
 namespace {
@@ -46,11 +48,11 @@ RankGroup::RankGroup(const JobSpec& spec, const AgentOptions& options, const Ran
       return watch_->IsOwnHelper(pid) || (usual && usual(pid));
     };
   }
+  const RankSetting setting{folder, master_port_, variables.cluster, Cpus(variables.cluster)};
   for (size_t rank = 0; rank < members_.size(); ++rank) {
     SpawnRequest& request = members_[rank].request;
     request.argv = spec.command;
-    request.env = RankEnvironment(variables.submitter, spec, options,
-                                  {folder, master_port_, variables.cluster}, static_cast<int>(rank));
+    request.env = RankEnvironment(variables.submitter, spec, options, setting, static_cast<int>(rank));
     request.cwd = folder;
     request.group = ProcessGroup::kGroup;
     request.parent_death_signal = SIGKILL;
@@ -72,6 +74,13 @@ void RankGroup::NameTask(int task, int attempt) {
     SetTask(&member.request.env, spec_, options_, task, attempt);
     if (meet) SetMasterPort(&member.request.env, master_port_);
   }
+}
+
+// The agent is pinned to the job's processors by now, unless a cluster looks after that.
+RankCpus RankGroup::Cpus(const std::vector<std::string>& cluster) const {
+  const int own = static_cast<int>(AffinityCpus().size());
+  const bool pinned = !options_.cpus.empty() && guard_.PinError().empty();
+  return {own, pinned ? own : JobCpusHere(Variables(cluster))};
 }
 
 Ending RankGroup::Run(const std::vector<std::string>& logs, GroupObserver* observer) {

@@ -10,6 +10,7 @@
 #include "agent/rank_guard.h"
 #include "agent/ranks.h"
 #include "base/result.h"
+#include "launch/rank_threads.h"
 #include "model/job_spec.h"
 #include "model/job_state.h"
 #include "sys/supervisor.h"
@@ -33,6 +34,7 @@ class RankGroup : public Ranks {
   Ending Run(const std::vector<std::string>& logs, GroupObserver* observer) override;
 
  private:
+  RankCpus Cpus(const std::vector<std::string>& cluster) const;
   Result<std::vector<Fd>> OpenLogs(const std::vector<std::string>& logs);
 
   const JobSpec& spec_;

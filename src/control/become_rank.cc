@@ -13,6 +13,7 @@
 #include "launch/foreign/master_place.h"
 #include "launch/foreign/rank_link.h"
 #include "launch/rank_variables.h"
+#include "sys/devices.h"
 #include "sys/fd.h"
 #include "sys/process.h"
 
@@ -63,7 +64,8 @@ Result<void> TakePlace(Variables* variables) {
   if (!place && place.error().code != ErrorCode::kNotFound) return Fail(std::move(place).error());
   const RankPlace where = place ? *place : RankPlace();
   OC_TRY(master, Join(where, variables));
-  SetRankVariables(where, master.addr, master.port, variables);
+  const RankCpus cpus{static_cast<int>(AffinityCpus().size()), JobCpusHere(*variables, place.has_value())};
+  SetRankVariables(where, master.addr, master.port, cpus, variables);
   // What a launch started by this rank would take for its own.
   for (const char* name : {kPlanVariable, "OVERCAP_MASTER_ADDR", "OVERCAP_MASTER_PORT"})
     variables->Remove(name);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "launch/rank_threads.h"
 #include "stores/key_variables.h"
 
 namespace overcap {
@@ -51,9 +52,11 @@ bool StaysWithSubmitter(std::string_view name) {
 Result<std::vector<std::string>> SubmitterEnvironment(const std::vector<std::string>& environment,
                                                       const std::vector<std::string>& given) {
   std::map<std::string_view, const std::string*> by_name;
+  const bool threads_are_ours = ThreadsAreOurs(Variables(environment));  // of the rank that submits
   for (const std::string& variable : environment) {
     const std::string_view name = NameOf(variable);
     if (name.empty() || name.size() == variable.size() || StaysWithSubmitter(name)) continue;
+    if (threads_are_ours && name == "OMP_NUM_THREADS") continue;
     by_name[name] = &variable;
   }
   for (const std::string& variable : given) {

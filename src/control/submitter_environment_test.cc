@@ -21,6 +21,13 @@ TEST(SubmitterEnvironment, LeavesTerminalSessionAndOtherJobsBehind) {
       Variables{"TERM=xterm"});
 }
 
+TEST(SubmitterEnvironment, KeepsTheUsersThreadsAndNotThoseOfTheRankThatSubmits) {
+  EXPECT_EQ(*SubmitterEnvironment({"OMP_NUM_THREADS=4"}, {}), Variables{"OMP_NUM_THREADS=4"});
+  EXPECT_EQ(*SubmitterEnvironment({"OMP_NUM_THREADS=4", "OVERCAP_OMP_NUM_THREADS=4"}, {}), Variables());
+  EXPECT_EQ(*SubmitterEnvironment({"OMP_NUM_THREADS=1", "OVERCAP_OMP_NUM_THREADS=4"}, {}),
+            Variables{"OMP_NUM_THREADS=1"});
+}
+
 TEST(SubmitterEnvironment, KeepsWhereOvercapLooks) {
   EXPECT_FALSE(StaysWithSubmitter("OVERCAP_HOME"));
 }

@@ -243,7 +243,7 @@ Result<RankPlace> RankPlaceFrom(const Variables& variables) {
 }
 
 void SetRankVariables(const RankPlace& place, const std::string& master_addr, int master_port,
-                      Variables* variables) {
+                      const RankCpus& cpus, Variables* variables) {
   const auto set = [&](const char* name, int value, bool known) {
     known ? variables->Set(name, std::to_string(value)) : variables->Remove(name);
   };
@@ -254,6 +254,7 @@ void SetRankVariables(const RankPlace& place, const std::string& master_addr, in
   set("NODE_RANK", place.node_rank, place.node_rank >= 0);
   set("MASTER_PORT", master_port, master_port > 0);
   master_addr.empty() ? variables->Remove("MASTER_ADDR") : variables->Set("MASTER_ADDR", master_addr);
+  SetThreads(RankThreads(cpus, place.local_world_size), variables);
 }
 
 }  // namespace overcap

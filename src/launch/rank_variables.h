@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "launch/rank_threads.h"
 #include "sys/variables.h"
 
 namespace overcap {
@@ -22,10 +23,10 @@ struct RankPlace {
 // naming the variable, when one holds no number or contradicts another.
 Result<RankPlace> RankPlaceFrom(const Variables& variables);
 
-// RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, NODE_RANK, and MASTER_ADDR and MASTER_PORT. What is not
-// known
-// (-1, "", 0) is taken out, so that nothing of a launch around this one is left.
+// RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, NODE_RANK, MASTER_ADDR and MASTER_PORT, and OMP_NUM_THREADS
+// where the user has not set it. What is not known (-1, "", 0) is taken out, so that nothing of a launch
+// around this one is left.
 void SetRankVariables(const RankPlace& place, const std::string& master_addr, int master_port,
-                      Variables* variables);
+                      const RankCpus& cpus, Variables* variables);
 
 }  // namespace overcap

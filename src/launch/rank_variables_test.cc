@@ -121,10 +121,10 @@ TEST(RankVariablesTest, ContradictionsAreNamed) {
 
 TEST(RankVariablesTest, WhatIsNotKnownIsTakenOut) {
   Variables variables({"NODE_RANK=7", "MASTER_ADDR=old", "RANK=9", "KEPT=1"});
-  SetRankVariables({3, 5, 0, 1, -1, ""}, "", 0, &variables);
+  SetRankVariables({3, 5, 0, 1, -1, ""}, "", 0, {}, &variables);
   EXPECT_EQ(variables.entries(), (std::vector<std::string>{"RANK=3", "KEPT=1", "WORLD_SIZE=5", "LOCAL_RANK=0",
                                                            "LOCAL_WORLD_SIZE=1"}));
-  SetRankVariables({3, 5, 0, 1, 2, ""}, "n1", 29500, &variables);
+  SetRankVariables({3, 5, 0, 1, 2, ""}, "n1", 29500, {}, &variables);
   EXPECT_EQ(variables.Get("NODE_RANK"), "2");
   EXPECT_EQ(variables.Get("MASTER_ADDR"), "n1");
   EXPECT_EQ(variables.Get("MASTER_PORT"), "29500");

@@ -45,13 +45,13 @@ void DetectGpus(MachineFacts* facts) {
 
 }  // namespace
 
-std::vector<int> AffinityCpus() {
+std::vector<int> AffinityCpus(pid_t pid) {
   std::vector<int> ids;
   // Machines with more than 1024 processors need a longer mask than cpu_set_t.
   for (int bits = CPU_SETSIZE; bits <= 1 << 16 && ids.empty(); bits *= 4) {
     cpu_set_t* mask = CPU_ALLOC(bits);
     const size_t size = CPU_ALLOC_SIZE(bits);
-    const bool told = sched_getaffinity(0, size, mask) == 0;
+    const bool told = sched_getaffinity(pid, size, mask) == 0;
     for (int id = 0; told && id < bits; ++id) {
       if (CPU_ISSET_S(id, size, mask)) ids.push_back(id);
     }

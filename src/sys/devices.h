@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <vector>
 
 namespace overcap {
@@ -31,8 +32,8 @@ struct MachineFacts {
 // Takes microseconds on a machine without GPUs; up to 5 s when a broken driver makes nvidia-smi hang.
 MachineFacts DetectMachine();
 
-// The processors that this process may use, ascending; empty when the kernel does not tell.
-std::vector<int> AffinityCpus();
+// The processors that a process may use (0: this one), ascending; empty when the kernel does not tell.
+std::vector<int> AffinityCpus(pid_t pid = 0);
 
 // The lowest limits of this process's control group and those above it; -1 when there is none.
 int64_t MemoryLimitBytes();

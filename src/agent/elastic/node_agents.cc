@@ -147,6 +147,8 @@ void NodeAgents::AddAgent(const RankVariables& variables, const std::string& fol
   std::vector<std::string> argv = WordsOfNode(LaunchWords(command_), command_.attempt_folder, node);
   argv.insert(argv.begin(), OwnProgram());
   members_.push_back(MemberOf(std::move(argv), env.entries(), folder));
+  // Its ranks share what one node has.
+  if (guard_.PinError().empty()) members_.back().request.cpus = ShareOf(options_.cpus, options_.nodes, node);
 }
 
 void NodeAgents::AddOthers(const OtherNodes& others, const RankVariables& variables,

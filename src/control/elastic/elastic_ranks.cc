@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "launch/local/node_ranks.h"
+#include "launch/rank_threads.h"
 #include "model/json_fields.h"
 #include "sys/posix_files.h"
 #include "sys/variables.h"
@@ -40,7 +41,6 @@ void SetTorchVariables(const ElasticRanks& ranks, int local, Variables* env) {
   for (const std::string_view name : {"NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING"}) {
     if (!env->Has(name)) env->Set(name, "1");
   }
-  if (ranks.options.ranks > 1 && !env->Has("OMP_NUM_THREADS")) env->Set("OMP_NUM_THREADS", "1");
 }
 
 }  // namespace
@@ -61,6 +61,7 @@ std::vector<GroupMember> ElasticMembers(const ElasticRanks& ranks) {
   node.folder = ranks.folder;
   node.master_addr = plan.master_addr;
   node.master_port = plan.master_port;
+  node.job_cpus = JobCpusHere(Variables(ranks.env));
   std::vector<GroupMember> members = MembersOf(node);
   for (int local = 0; local < node.ranks; ++local) {
     Variables env(members[local].request.env);

@@ -11,6 +11,7 @@
 #include "launch/local/local_cpus.h"
 #include "launch/local/node_ranks.h"
 #include "launch/logs/log_sinks.h"
+#include "launch/rank_threads.h"
 #include "sys/devices.h"
 #include "sys/free_port.h"
 #include "sys/oom.h"
@@ -102,6 +103,7 @@ AttemptEnd LocalRunner::Run(const Attempt& attempt, RankLogs* logs) {
     return end;
   }
   node.cpus = std::move(*cpus);
+  node.job_cpus = JobCpusHere(Variables(attempt.env));
   std::vector<GroupMember> members = MembersOf(node);
   if (!attempt.pipes) logs->LetRanksWrite(clock_.MonotonicUs());
   const LogSinks sinks(logs, clock_, &members);

@@ -16,6 +16,7 @@
 #include "launch/local/local_cpus.h"
 #include "launch/local/node_ranks.h"
 #include "launch/local/stacks.h"
+#include "launch/rank_threads.h"
 #include "sys/devices.h"
 #include "sys/file_limit.h"
 #include "sys/free_port.h"
@@ -213,7 +214,7 @@ Result<void> RunRanks(const node_link::Start& start, Channel* channel, const Clo
   }
   std::vector<GroupMember> members =
       MembersOf({start.node_rank, start.first_rank, start.ranks, start.world_size, start.command, start.env,
-                 start.folder, start.master_addr, start.master_port, *cpus});
+                 start.folder, start.master_addr, start.master_port, *cpus, JobCpusHere({})});
   NodeRun run(channel, clock, start.first_rank, start.ranks);
   for (size_t i = 0; i < members.size(); ++i) members[i].sink = run.SinkOf(i);
   GroupLimits limits;

@@ -4,15 +4,19 @@
 #include <signal.h>
 
 #include "launch/rank_variables.h"
+#include "sys/devices.h"
 
 namespace overcap {
 
 std::vector<GroupMember> MembersOf(const NodeRanks& node) {
   std::vector<GroupMember> members(node.ranks);
+  const int usable = static_cast<int>(AffinityCpus().size());
   for (int local = 0; local < node.ranks; ++local) {
     Variables variables(node.env);
     const RankPlace place{node.first_rank + local, node.world_size, local, node.ranks, node.node_rank, ""};
-    SetRankVariables(place, node.master_addr, node.master_port, &variables);
+    const bool bound = local < static_cast<int>(node.cpus.size());
+    const RankCpus cpus{bound ? static_cast<int>(node.cpus[local].size()) : usable, node.job_cpus};
+    SetRankVariables(place, node.master_addr, node.master_port, cpus, &variables);
     // What a rank prints should be seen when it is printed, also when it dies.
     if (!variables.Has("PYTHONUNBUFFERED")) variables.Set("PYTHONUNBUFFERED", "1");
     SpawnRequest& request = members[local].request;
@@ -21,7 +25,7 @@ std::vector<GroupMember> MembersOf(const NodeRanks& node) {
     request.cwd = node.folder;
     request.parent_death_signal = SIGKILL;
     request.default_signals = true;
-    if (local < static_cast<int>(node.cpus.size())) request.cpus = node.cpus[local];
+    if (bound) request.cpus = node.cpus[local];
     members[local].split = true;
   }
   // Looked up once; where that fails, the start of the first one says why.

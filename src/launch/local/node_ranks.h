@@ -18,6 +18,7 @@ struct NodeRanks {
   std::string master_addr;
   int master_port = 0;
   std::vector<std::vector<int>> cpus;  // of local rank i; empty: not bound
+  int job_cpus = 0;                    // processors that all ranks share; 0: not known
 };
 
 // How many files may be open at once while so many ranks run: their logs and times, both ends of their pipes,
