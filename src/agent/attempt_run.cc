@@ -148,7 +148,7 @@ Result<Ending> AttemptRun::RunHere(const JobSpec& spec, const RankVariables& var
 
 Result<Ending> AttemptRun::RunElastic(const JobSpec& spec, const RankVariables& variables,
                                       const std::string& folder) {
-  // A cluster that kills sooner leaves less.
+  // A cluster that kills sooner leaves less time.
   const int64_t asked_us = options_.grace_seconds * 1'000'000;
   const int64_t grace_us =
       cluster_.grace_us > 0 && cluster_.grace_us < asked_us ? cluster_.grace_us * 3 / 4 : asked_us;

@@ -13,7 +13,9 @@ class ClusterWatch : public GroupCompanion {
  public:
   virtual void OnSignal(int signal) = 0;          // of the agent; for those who do not ask a supervisor
   virtual bool IsOwnHelper(pid_t pid) const = 0;  // a process of its own, none of the ranks'
-  // NAME=VALUE in the environment of all that runs of the job on this node, its steps too. "": there is none.
+  // NAME=VALUE that all of the job's processes on this node have in their environment, those of its steps
+  // too;
+  // "": there is none.
   virtual std::string JobMark() const { return {}; }
 };
 

@@ -10,10 +10,10 @@
 
 namespace overcap {
 
-// Holds the logs of ranks to `logs.max` while they run, beside what looks after the job for its cluster.
+// Keeps the logs of running ranks within `logs.max`, and passes all calls on to the cluster's watch.
 class LogKeeper : public GroupCompanion {
  public:
-  // `logs` of rank 0 and up are borrowed; `watch` may be null.
+  // `logs`, by rank, are borrowed; `watch` may be null.
   LogKeeper(const std::vector<Fd>& logs, int64_t max, const Clock& clock, GroupObserver* observer,
             ClusterWatch* watch);
 

@@ -34,9 +34,9 @@ struct AgentOptions {
   JobStore via = {};
   std::string node_folder = {};
   int64_t backlog = int64_t{4} << 30;
-  // No GPU but `gpus` can be opened here, and CUDA counts from 0 what it can open.
+  // No GPU but `gpus` can be opened here, and CUDA numbers those from 0.
   bool private_gpus = false;
-  int64_t memory_bytes = 0;  // in the place of the spec's and of memory_mb; 0: those
+  int64_t memory_bytes = 0;  // overrides the spec's and memory_mb; 0: does not
   bool operator==(const AgentOptions&) const = default;
 };
 

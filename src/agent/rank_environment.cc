@@ -49,7 +49,7 @@ std::vector<std::string> OwnVariables(const JobSpec& spec, const AgentOptions& o
     std::vector<int> seen = options.gpus;
     if (options.private_gpus) std::iota(seen.begin(), seen.end(), 0);
     own.push_back(StrCat("CUDA_VISIBLE_DEVICES=", IndexList(seen)));
-    // For who joins the job from outside (`overcap exec`) and sees all GPUs.
+    // For `overcap exec`, which runs outside of the job's control group and sees all GPUs.
     if (options.private_gpus) own.push_back(StrCat("OVERCAP_GPU_INDICES=", IndexList(options.gpus)));
   }
   own.push_back(StrCat("OVERCAP_JOB_ID=", spec.id));

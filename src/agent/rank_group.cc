@@ -34,8 +34,8 @@ RankGroup::RankGroup(const JobSpec& spec, const AgentOptions& options, const Ran
       limits_(guard_.Limits()),
       master_port_(FreePort()),
       members_(spec.batch ? 1 : spec.resources.ranks_per_node) {
-  limits_.term_when_unheard = options.under.empty();  // this machine's engine warns before a stop only
-  limits_.warn_us = options.under.empty() ? spec.warn_seconds * 1'000'000 : 0;  // others warn us
+  limits_.term_when_unheard = options.under.empty();  // this machine's engine warns only before a stop
+  limits_.warn_us = options.under.empty() ? spec.warn_seconds * 1'000'000 : 0;  // clusters warn us
   limits_.warn_members_only = spec.warn_shell;
   limits_.many_nodes = spec.resources.nodes > 1;
   if (watch_ != nullptr && spec.batch) {

@@ -117,15 +117,15 @@ namespace {
 // From here on this process is the user's, for good.
 std::optional<Error> BecomeUser(const StartAs& start, const std::optional<UserEntry>& user) {
   LeaveRootBehind();
-  // What the lists say now, since a job may have waited for long; for users whom they do not know, as it was
-  // at the submit.
+  // A job may have waited for long, so the groups are those of now; for users that the machine's databases do
+  // not know, those of the submit.
   if (auto failed = SetUsersGroups(user, start.groups)) return *failed;
   // What is likely to fail has been done by now; from the claim on this is the attempt's agent.
   if (auto failed = MakeClaim(start.claim)) return *failed;
   if (auto limited = SetOwnLimits(start.limits); !limited) return limited.error();
   if (auto failed = SetUser(start.uid, user ? user->gid : start.gid)) return *failed;
   umask(077);
-  (void)prctl(PR_SET_DUMPABLE, 0);  // until an exec nobody looks into what was root's memory
+  (void)prctl(PR_SET_DUMPABLE, 0);  // until an exec the user cannot read what was root's memory
   OpenLog(start.area);
   return std::nullopt;
 }

@@ -32,10 +32,10 @@ Result<StartAs> ParseStartAs(const std::vector<std::string>& args);
 // somebody else has the claim.
 Error BecomeAgent(const StartAs& start);
 
-// Something on the side: to empty a folder, to make a spare copy. It is done without an exec, which would let
-// the user's other processes look into this one and lead it (ptrace).
+// Whether it is a background task: emptying a folder or making a spare copy. Such a process does not exec,
+// because after an exec the user's other processes could trace it (ptrace).
 bool IsHelper(const StartAs& start);
-// Becomes that user's process for good, and goes on in this program.
+// Turns this process into that user's for good; the caller goes on in this program.
 Result<void> BecomeHelper(const StartAs& start);
 
 }  // namespace overcap

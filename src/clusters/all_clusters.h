@@ -19,8 +19,8 @@ std::vector<std::string> ClusterDrivers();
 // What is known of a driver without a cluster; nullptr for an unknown one.
 const DriverTraits* FindDriver(std::string_view name);
 
-// Where this process reports that it waits for something a cluster needs, such as an engine that is being
-// restarted; silent until then.
+// Takes a line for the user when this process waits for something a cluster needs, such as an engine that is
+// being restarted. Until this is called such waits are silent.
 void SetClusterNotice(std::function<void(std::string_view line)> say);
 
 // Connects nowhere yet. kUsage for an unknown driver names the nearest.

@@ -20,7 +20,7 @@ class ClusterSessions;  // cluster_sessions.h
 class ClusterView;      // cluster_view.h
 class ClusterPolicy;    // cluster_policy.h
 
-// Nodes of a cluster that are alike.
+// Nodes of a cluster with the same hardware, partitions and features.
 struct NodeKind {
   Machine machine;                 // what each of them has
   std::vector<std::string> names;  // as the cluster calls them; empty: this machine alone
@@ -39,7 +39,7 @@ struct Capabilities {
   bool timeout_requeue = false;  // heeds JobSpec::requeue_on_timeout
   bool stores = false;           // heeds JobSpec::store
   int max_nodes = 1;             // 0: no limit known
-  std::vector<NodeKind> nodes;   // where they are known without asking; for defaults
+  std::vector<NodeKind> nodes;   // if they are known without asking; for defaults
 };
 
 // What will be sent, exactly; what `--dry-run` prints.

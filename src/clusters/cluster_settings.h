@@ -44,7 +44,7 @@ struct ClusterSettings {
   int64_t grace_seconds = 10;  // between TERM and KILL
   NodeSettings node = {};
   std::shared_ptr<JobDepot> depot = nullptr;          // nullptr: no job has a store
-  std::function<void(const std::string&)> tell = {};  // takes what the user should know at once
+  std::function<void(const std::string&)> tell = {};  // takes lines that the user should see at once
 };
 
 }  // namespace overcap

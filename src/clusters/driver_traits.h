@@ -32,7 +32,7 @@ struct DriverTraits {
   // What its scheduler must be told to follow a policy; nullptr: it cannot be told.
   Result<PolicyRendering> (*render_policy)(const Policy& policy) = nullptr;
   // Where this user's jobs and store stand on such a cluster; nullptr: where the configuration says.
-  // `needed`: what does not answer is asked again for a while.
+  // `needed`: a service that does not answer is asked again for a while.
   Result<std::string> (*find_root)(bool needed) = nullptr;
 };
 

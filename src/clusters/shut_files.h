@@ -5,9 +5,9 @@
 
 namespace overcap {
 
-// The record of a job of another user, for those who may know it: its folder, its logs and how its store is
-// reached are not in it, so that nothing opens them with the rights or the keys of this process. Callers go
-// by the empty `dir` (control/others_job.h).
+// Removes from the record of another user's job its folder, its logs and how its store is reached, so that
+// nothing opens them with the rights or the keys of this process. Callers check for the empty `dir`
+// (control/others_job.h).
 inline void ShutFiles(JobRecord* record) {
   record->dir.clear();
   record->logs.clear();

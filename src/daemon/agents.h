@@ -25,12 +25,12 @@ struct AgentStart {
   std::string area;   // of the owner (docs/formats/system-engine.md)
   std::string claim;  // the slot's claim, a file of the engine's
   int nodes = 1;      // an elastic job's agents
-  // The limits as the engine knows them: the spec in the job's folder is its user's to change. 0: none.
+  // The limits of the engine's own record: the user can change the spec in the job's folder. 0: none.
   int64_t time_seconds = 0, memory_bytes = 0;
-  // Told owners: no other GPUs can be opened, where the kernel offers that. The agents of an elastic job
-  // share theirs out by index, so it is not done for them.
+  // Jobs of told owners can open no other GPUs, where the kernel offers that. Not for elastic jobs, whose
+  // agents divide their GPUs by index.
   bool private_gpus = false;
-  std::vector<std::string> gpu_uuids;  // of `gpus`; "": not known
+  std::vector<std::string> gpu_uuids;  // one for each of `gpus`; "": not known
 };
 
 // Something on the side in the folders of an owner.
@@ -57,7 +57,8 @@ class Agents {
   virtual std::string CurrentBoot() const = 0;            // names this boot of the machine
   virtual std::string CurrentHost() const { return {}; }  // names the machine; "": there is only one
   virtual bool IsAlive(const ProcessIdentity& agent) const = 0;
-  // At least so long, by a clock that nobody can set; time in which the machine slept is not counted.
+  // For how long it has run at least, by a clock that cannot be set; time in which the machine slept does not
+  // count.
   virtual int64_t RunningForUs(const ProcessIdentity& agent) const = 0;
   // From now on the token is reported once, by the caller's loop, when this process has ended.
   virtual Result<void> Watch(const ProcessIdentity& agent, const AgentToken& token) = 0;
@@ -71,7 +72,8 @@ class Agents {
     int64_t uid = -1;  // whose processes alone are killed; -1: anybody's
   };
   virtual int KillStrays(const SlotName& slot) = 0;
-  // Whether the kernel has killed something of this slot because of its memory limit. Before KillStrays().
+  // Whether the kernel has killed a process of this slot because of its memory limit. Ask before
+  // KillStrays().
   virtual bool RanOutOfMemory(const SlotName& slot) const = 0;
   // Has, in the background, a copy of this code made for the attempt after this one. Only a matter of speed.
   virtual void PrepareSpare(const SideWork& store, const std::string& snapshot) = 0;

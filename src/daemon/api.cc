@@ -25,16 +25,16 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kRecentlyEnded = 20;
-constexpr size_t kReplySlack = 1024;        // for what stands around the jobs in a reply
-constexpr size_t kMostExpanded = 12;        // a spec in two columns, each byte an escape of six
-constexpr size_t kMostRowBytes = 64 << 10;  // of what is not the user's words
-constexpr size_t kFewRefs = 8;              // looked up one by one; more are worth an index
+constexpr size_t kReplySlack = 1024;        // for the text around the jobs in a reply
+constexpr size_t kMostExpanded = 12;        // a spec in two columns, each byte as an escape of six bytes
+constexpr size_t kMostRowBytes = 64 << 10;  // of a row without its user's texts
+constexpr size_t kFewRefs = 8;              // looked up one by one; for more of them an index is made
 constexpr int64_t kLongestWaitSeconds = 365LL * 86400;
 constexpr std::array kStates = {JobState::kHeld,      JobState::kQueued, JobState::kRunning,
                                 JobState::kSucceeded, JobState::kFailed, JobState::kCancelled,
                                 JobState::kPreempted, JobState::kLost};
 
-// Root and the one user of an engine ask at their own expense.
+// Root and the only user of an engine have no bounds.
 bool IsBounded(const Asker& asker) {
   return !asker.only_user && !asker.root();
 }
@@ -57,7 +57,7 @@ Result<std::vector<std::string>> Strings(const Json& request, const char* key, c
   return values;
 }
 
-// Each once, in the order in which they came first.
+// Without duplicates, in the order of their first occurrence.
 std::vector<std::string> Unique(std::vector<std::string> values) {
   std::unordered_set<std::string> seen;
   std::erase_if(values, [&](const std::string& value) { return !seen.insert(value).second; });
@@ -202,7 +202,7 @@ std::string ErrorReply(const Error& error) {
   return out.EndObject().EndObject().Take();
 }
 
-// Which jobs an id's last characters name, for requests with very many of them.
+// Finds jobs by the last characters of their ids, for requests with very many references.
 class SuffixIndex {
  public:
   SuffixIndex(const JobTable& table, const std::function<bool(const Job&)>& among, bool wanted) {
@@ -213,7 +213,7 @@ class SuffixIndex {
     std::sort(ids_.begin(), ids_.end());
   }
 
-  // The only id that ends with `ref`; "": there is none, or more than one, or there is no index.
+  // The only id that ends with `ref`; "": there is none or more than one, or the index was not made.
   std::string Find(std::string_view ref) const {
     const std::string reversed(ref.rbegin(), ref.rend());
     const auto found = std::lower_bound(ids_.begin(), ids_.end(), reversed);
@@ -232,7 +232,7 @@ struct ApiOps {
 
   static Handled Done(std::string_view value) { return {Ok(value), std::nullopt, false}; }
 
-  // The jobs of a request that was carried out.
+  // The reply to a request that was carried out: its jobs.
   static Reply Records(const Api& api, const std::vector<std::string>& ids, const Asker& asker) {
     JsonWriter out;
     out.BeginObject();
@@ -248,8 +248,8 @@ struct ApiOps {
                         api.clock_.WallUs());
   }
 
-  // As many as fit; the others are counted. Why a job waits takes a look at the whole queue of a policy: only
-  // the first few are explained.
+  // Writes as many as fit and returns the number of the others. With a policy, explaining why a job waits
+  // takes a look at the whole queue, so only the first few are explained.
   static size_t WriteRecords(const Api& api, const std::vector<std::string>& ids, bool in_detail,
                              const Asker& asker, JsonWriter* out) {
     size_t written = 0;
@@ -542,7 +542,7 @@ struct Api::Op {
   Result<Handled> (*run)(Api& api, const Json& request, const Asker& asker);
 };
 
-// What everyone should know who asks anything, as the first field of the reply.
+// Every reply begins with the engine's problem, if it has one.
 std::string Api::WithProblem(std::string reply) const {
   constexpr std::string_view kObject = "{\"ok\":{";
   const std::string problem = engine_.Problem();
@@ -599,7 +599,7 @@ std::optional<std::string> Api::Check(const WaitRequest& wait) const {
     if (!come) break;
   }
   const bool done = wait.first_open == wait.ids.size();
-  // A client that tells its user about problems hears of a new one at once.
+  // A client that reports problems gets a new one at once.
   const bool news = wait.problem && *wait.problem != engine_.Problem();
   if (!done && !news && clock_.MonotonicUs() < wait.deadline_us) return std::nullopt;
   JsonWriter out;

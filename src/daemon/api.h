@@ -21,8 +21,8 @@ struct WaitRequest {
   bool until_started = false;
   int64_t deadline_us = 0;  // monotonic
   Asker asker;
-  std::optional<std::string> problem;  // what the client knows of Engine::Problem(); nothing: it does not ask
-  mutable size_t first_open = 0;       // all before it have come so far
+  std::optional<std::string> problem;  // the Engine::Problem() that the client knows; nullopt: not asked
+  mutable size_t first_open = 0;       // all jobs before it are done
 };
 
 struct Handled {
@@ -37,7 +37,7 @@ struct EngineInfo {
   int pid = 0;
   std::string root;
   std::string socket;
-  std::string gpu_problem = {};  // why jobs are not kept from others' GPUs; "": they are, or it is one user's
+  std::string gpu_problem = {};  // why jobs can open others' GPUs; "": they cannot, or it is one user's
   int64_t started_us = 0;        // wall
   int64_t started_monotonic_us = 0;
 };

@@ -31,7 +31,7 @@ int Engine::TasksLeft(const Job& job) const {
 void Engine::UpdateArrayDemand(Job& job) {
   if (!job.is_array() || job.state != JobState::kRunning || job.progress.cancel_requested) return;
   const bool no_more = job.array->broken || (job.array->drained && job.array->retry.empty());
-  // While another host has a part of it, nothing is added here: the counter of tasks is not shared for sure.
+  // While another host runs a part of it, no lane is added here: two hosts may not see the same task counter.
   int wanted = no_more || job.SlotElsewhere() != nullptr ? 0 : TasksLeft(job);
   if (job.spec.array.limit > 0)
     wanted = std::min(wanted, job.spec.array.limit - static_cast<int>(job.slots.size()));

@@ -39,7 +39,7 @@ Result<void> CheckLinks(const JobSpec& spec, const Asker& asker, const Policy* p
   return CheckLink(asker, spec.resubmit_of, policy, table);
 }
 
-// What the engine would have to keep in memory.
+// The engine keeps all specs in memory.
 Result<void> CheckBytes(const JobSpec& spec, const Asker& asker, const JobTable& table) {
   const JobTable::HeldBytes held = table.HeldBy(asker.owner.uid);
   const int64_t more = SpecBytes(spec);
@@ -64,8 +64,8 @@ Result<void> CheckCount(const Asker& asker, const JobTable& table) {
                 "one array takes the place of many jobs: --array 0-9999");
 }
 
-// One range in the place of very many, so that no array fills the lists of others: from its first index to
-// about its last, with as many tasks or fewer.
+// Replaces very many ranges by one, so that no array fills the lists of others: from its first index to about
+// its last, with at most as many tasks.
 ArraySpec PublicArray(const ArraySpec& array) {
   if (array.ranges.size() <= kMaxPublicRanges) return array;
   const int first = array.ranges.front().first, last = array.ranges.back().last;
@@ -121,7 +121,7 @@ Result<JobSpec> StampSpec(JobSpec spec, const Asker& asker, const Policy* policy
   spec.user = asker.user;
   spec.owner = asker.owner;
   if (const Job* known = table.Find(spec.id); known != nullptr && Owns(asker, *known)) {
-    // Sent again: as it was taken then, whatever has changed since.
+    // Sent again: it stays as it was taken the first time, whatever has changed since.
     spec.submitted_us = known->spec.submitted_us;
     spec.owner = known->spec.owner;
     spec.lab = known->spec.lab;

@@ -41,7 +41,7 @@ CallerBounds ManyCallers::Bounds() const {
           .stall_us = int64_t{1'000'000} * stall_seconds_};
 }
 
-// A list that does not answer for a while does not take a name away that it has given.
+// A name that was found stays known while the user database does not answer.
 const std::string& ManyCallers::NameOf(uid_t uid) {
   const int64_t now = clock_.MonotonicUs();
   if (names_.size() > kMostNames) names_.clear();
@@ -58,7 +58,7 @@ const std::string& ManyCallers::NameOf(uid_t uid) {
 Result<void> ManyCallers::Admits(uid_t uid) {
   if (uid == 0 || !NameOf(uid).empty()) return {};
   return Fail(ErrorCode::kDenied, StrCat("user id ", uid, " is not in the user list of this machine"),
-              "the engine serves users whom `getent passwd` knows; their subordinate ids get nothing");
+              "the engine serves the users that `getent passwd` lists, and none of their subordinate ids");
 }
 
 Result<Asker> ManyCallers::Identify(const Fd& connection) {

@@ -36,8 +36,8 @@ namespace {
 
 constexpr int kLockPatienceMs = 3000;
 
-// A killed engine may leave a child behind that was about to become an agent, and shares the lock until then.
-// A client starts the engine of its user again and again, but who starts the engine of a machine does it
+// A killed engine may leave a child that was about to become an agent and shares the lock until then. A
+// client that starts the engine of its user tries again by itself; the engine of a machine is started only
 // once.
 template <typename Take>
 auto TakeWithin(int patience_ms, const Take& take) {
@@ -127,7 +127,7 @@ Result<void> PrepareSystem(const UserAreaFiles& areas) {
   return {};
 }
 
-// Its open slots end as those of a machine that went down: what its agents have reported, else lost.
+// Its open slots end as those of a machine that went down: as their agents have reported, else as lost.
 Result<std::string> GiveUpHost(Files& files, const std::string& root, std::string_view gone) {
   PosixClock clock;
   PosixAgents agents("", root + "/daemon.log", 0);
@@ -194,7 +194,7 @@ Result<int> RunDaemon(const DaemonOptions& options) {
   return Serve(options, *lock, areas, many);
 }
 
-// Of the machine when it has areas of users.
+// Whether it is the root of a machine's engine: then it has areas of users.
 bool IsSystemRoot(const std::string& root) {
   return PosixFiles().Exists(root + "/users") && PosixFiles().Exists(root + "/claims");
 }

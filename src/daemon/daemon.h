@@ -21,15 +21,15 @@ struct DaemonOptions {
   bool system = false;      // of the machine, for all its users (docs/formats/system-engine.md); needs root
   std::string socket = {};  // "": daemon.sock in the root
   int stall_seconds = 60;   // of the machine's: a user's connection that does not move for so long is closed
-  int slack_seconds = 60;   // beyond the grace of the ranks, for an agent to end its job
+  int slack_seconds = 60;   // that an agent may take beyond the grace of its ranks to end a job
 };
 
 // Serves until it is stopped. A second engine on the same root ends at once with status 0.
 Result<int> RunDaemon(const DaemonOptions& options);
 
-// `overcap daemon recover`: keeps a damaged journal beside, writes a new one from its good records and the
-// job folders; returns what to tell the user. kConflict while an engine runs. With `gone` instead: ends the
-// open slots of the host of that name, which will not come back.
+// `overcap daemon recover`: keeps a copy of a damaged journal, writes a new one from its good records and the
+// job folders, and returns a report for the user. kConflict while an engine runs. With `gone` it also ends
+// the open slots of the host of that name, which will not come back.
 Result<std::string> RecoverJournal(const std::string& root, std::string_view gone = "");
 
 }  // namespace overcap

@@ -12,13 +12,13 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kRetryAfterUs = 1'000'000;
-constexpr int64_t kLookElsewhereUs = 10'000'000;  // for the end of what runs on another host
+constexpr int64_t kLookElsewhereUs = 10'000'000;  // between looks for the end of a slot on another host
 constexpr int64_t kSoonestWakeUs = 20'000;
 constexpr int kMostDoublings = 6;                  // of that time: about a minute
-constexpr int64_t kQuickUs = 10'000'000;           // an attempt that failed so soon is restarted ever later,
-constexpr int kFreeRestarts = 3;                   // after these
+constexpr int64_t kQuickUs = 10'000'000;           // an attempt that fails sooner is a quick failure
+constexpr int kFreeRestarts = 3;                   // quick failures in a row; then each restart comes later
 constexpr int kMostRemovals = 12;                  // tries to remove a folder: some ten minutes
-constexpr std::ptrdiff_t kMostRetryTasks = 5'000;  // they stand on a command line
+constexpr std::ptrdiff_t kMostRetryTasks = 5'000;  // they are on a command line
 
 // Ended without having done anything: its agent never began, or an array's was killed before its first task.
 bool MadeNoProgress(const Job& job, const Event& slot_ended) {
@@ -179,7 +179,7 @@ Result<void> Engine::RecordPendingEnds(Job& job) {
     }
     if (HasPendingEnd(job)) failed = end_problem_;
   }
-  // The last slot's end is recorded, and what it means for the job is not.
+  // The end of the last slot is recorded, but not yet what it means for the job.
   if (!failed && job.state == JobState::kRunning && job.slots.empty()) {
     if (auto settled = Settle(job); !settled) failed = std::move(settled).error();
   }
@@ -203,8 +203,8 @@ std::string Engine::Problem() const {
                 "; it tries again every second: look at '", root_, "'");
 }
 
-// When the slot ended. A report that its user can write says when an agent of the engine's own user ended;
-// where jobs are others' the engine's own clock counts, and the report only for the time when no engine ran.
+// When the slot ended. The report says so for jobs of the engine's own user. For jobs of others the engine's
+// clock counts, and their report only for the time when no engine ran.
 int64_t Engine::EndTime(const Job& job, const Slot& slot, const SlotOutcome& outcome, int64_t seen_us) const {
   const int64_t reported_us = outcome.ended_us > slot.started_us ? outcome.ended_us : seen_us;
   if (!job.spec.owner.told()) return std::min(seen_us, reported_us);
@@ -417,7 +417,7 @@ void Engine::Act() {
   RemoveFolders();
 }
 
-// Removing many files takes long: folders are put aside here and removed by another process.
+// Removing many files takes long: the engine only moves folders to the trash, which another process empties.
 void Engine::RemoveFolders() {
   if (removals_.empty()) return;
   std::map<std::string, SideWork> trashes;
@@ -429,9 +429,9 @@ void Engine::RemoveFolders() {
       trashes.emplace(area, trash);
       continue;
     }
-    // A full disk has no room for another name: the files are removed where they are.
+    // A full disk may have no room for the move: the files are removed where they are.
     agents_.EmptyTrash({StrCat(area, "/jobs/", removal.id), removal.owner, area, true});
-    if (removal.tries == kMostRemovals) continue;  // agent.log says what stays; the next engine tries again
+    if (removal.tries == kMostRemovals) continue;  // agent.log says what is left; the next engine tries again
     removal.at_us = clock_.MonotonicUs() + (kRetryAfterUs << std::min(removal.tries++, kMostDoublings));
     WakeAt(removal.at_us);
     later_removals_.push_back(std::move(removal));
@@ -439,7 +439,7 @@ void Engine::RemoveFolders() {
   for (const auto& [area, trash] : trashes) agents_.EmptyTrash(trash);
 }
 
-// True: nothing stands in the place of the job's folder any more.
+// True: the job's folder is not in its place any more.
 bool Engine::PutAside(const Removal& removal, const SideWork& trash) {
   const std::string folder = StrCat(AreaOf(removal.owner), "/jobs/", removal.id);
   const std::string aside = StrCat(trash.folder, "/", removal.id);

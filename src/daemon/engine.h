@@ -39,8 +39,8 @@ class Engine {
   // Replays the journal, finds running agents again, records what ended meanwhile. Call once, before all
   // else; then Turn(). kCorrupt when the journal is damaged: nothing was changed.
   Result<void> Open();
-  // In the place of Open(), and of a life as an engine: ends the open slots of the host of this name, which
-  // will not come back, and says what it did and which other hosts have some.
+  // Instead of Open() and all else: ends the open slots of the host of this name, which will not come back,
+  // but none whose agent lives here. Reports what it did and which other hosts have open slots.
   Result<std::string> GiveUpHost(std::string_view gone);
 
   // From now on labs share the machine as this policy says: what runs goes on, what waits is looked at anew.
@@ -51,8 +51,8 @@ class Engine {
   // The queue as it is now, for who wants to know what would happen; the policy must be there.
   LivePoolReading LivePool() const;
 
-  // How long after a cancel an agent may live, and after a time limit that it should have enforced; at the
-  // end of that time stands the grace that it gives the ranks.
+  // How long an agent may live after a cancel, or after a time limit that it should have enforced.
+  // `grace_us`, which it gives its ranks, is the last part of that time.
   void SetCancelPatience(int64_t us, int64_t grace_us) { cancel_patience_us_ = us, grace_us_ = grace_us; }
 
   // Each of these records (or refuses, changing nothing) and takes effect in the next Turn().
@@ -74,7 +74,7 @@ class Engine {
   Result<void> Turn(const std::function<void()>& committed = {});
   // When Turn() should be called again though nothing happened (a full disk is tried again); 0: no need.
   int64_t RetryAtUs() const { return retry_at_us_; }
-  // One line for everyone who asks anything: why the engine cannot write, and what helps. Empty: it can.
+  // One line for each reply: why the engine cannot write, and what helps. Empty: it can.
   std::string Problem() const;
 
   const JobTable& table() const { return table_; }
@@ -116,7 +116,8 @@ class Engine {
   // The warning (again), and when TERM is due.
   void RemindSlot(const Job& job, const Slot& slot);
   void StopWhatIsDue(int64_t now);
-  // When the engine itself ends the slot, whose agent should have done so long before; 0: it has no limit.
+  // How long the slot may take before the engine itself ends it, long after its agent should have; 0: it has
+  // no limit.
   int64_t AllowedUs(const Job& job, const Slot& slot) const;
   int64_t TimeLimitOf(const Job& job, const Slot& slot) const;
   void SetDeadline(const Job& job, const Slot& slot, int64_t used_us);
@@ -133,19 +134,19 @@ class Engine {
   struct Removal;
   Result<void> ReadJournal(std::deque<Event>* recent, std::vector<Removal>* removed);
   bool IsElsewhere(const Job& job, const Slot& slot) const;
-  // What the agent of a slot on another host has reported as its end; only that closes the slot from here.
+  // Whether the agent of a slot on another host has reported its end: only that closes the slot from here.
   bool HasReportedItsEnd(const Job& job, const Slot& slot) const;
   Result<bool> ClaimForNobody(const Job& job, const Slot& slot);
   std::optional<ProcessIdentity> LiveAgent(const Job& job, const Slot& slot) const;
-  // An agent that has ended, and what its slot's end could not be recorded for.
+  // An agent whose slot's end is still to be recorded.
   struct PendingEnd {
     AgentToken token;
-    int64_t seen_us = 0;  // wall: when the engine saw it
-    bool ended = false;   // false: it lives, and could not be watched
+    int64_t seen_us = 0;  // wall: when the engine saw the end
+    bool ended = false;   // false: the agent lives and could not be watched, or it is on another host
   };
   void TakeEnd(PendingEnd end);
   bool HasPendingEnd(const Job& job) const;
-  // Tries again to record what has ended of this job; an error: it cannot be.
+  // Tries again to record the ends of this job's slots; an error: they still cannot be recorded.
   Result<void> RecordPendingEnds(Job& job);
   Result<void> CheckJournalIsThere();
   void PutOrphansAside();
@@ -158,8 +159,8 @@ class Engine {
     TaskResults tasks;
     int64_t ended_us = 0;  // by the agent's clock; 0: not known
   };
-  // Gives whole lines of the file to the report, from `offset` on and at most `most` bytes. The offset
-  // reached.
+  // Feeds whole lines of the file to the report, from `offset` on and at most `most` bytes. Returns the
+  // offset behind them.
   Result<int64_t> FeedReport(const std::string& path, int64_t offset, int64_t most,
                              ReportTally* report) const;
   // An error: nobody could look, so nothing is known.
@@ -239,7 +240,7 @@ class Engine {
     int64_t at_us = 0;    // monotonic
     bool passed = false;  // TERM was sent: next is KILL
   };
-  std::map<SlotName, Deadline> deadlines_;  // of slots with a time limit
+  std::map<SlotName, Deadline> deadlines_;  // for slots with a time limit
   struct Removal {
     std::string id;
     JobOwner owner;
@@ -249,25 +250,25 @@ class Engine {
   void RemoveFolders();
   bool PutAside(const Removal& removal, const SideWork& trash);
   void FindHalfRemoved(std::vector<Removal> removed);
-  std::vector<Removal> removals_;         // jobs whose folders go
-  std::vector<Removal> later_removals_;   // could not go yet
+  std::vector<Removal> removals_;         // jobs whose folders are to be removed
+  std::vector<Removal> later_removals_;   // could not be removed yet
   std::vector<PendingEnd> pending_ends_;  // the disk was full
   std::optional<Error> end_problem_;      // why the last of them could not be recorded
-  int64_t last_record_us_ = 0;            // while Open() runs: the newest time in the journal
+  int64_t last_record_us_ = 0;            // the newest time in the journal, for Open()
   bool recovering_ = false;
   std::vector<std::pair<uint64_t, int64_t>> unsettled_;  // jobs to look at again, and when
   std::map<uint64_t, int64_t> cancels_;  // jobs told to stop, and when their agents are killed
   std::unordered_map<uint64_t, int> failed_starts_;
   std::unordered_map<uint64_t, std::string> start_errors_;  // why an agent could not even be started
-  std::unordered_map<uint64_t, int> quick_failures_;        // in a row; they are restarted ever later
-  std::set<uint64_t> elsewhere_;  // jobs with slots on other hosts: nothing of them is started here
+  std::unordered_map<uint64_t, int> quick_failures_;        // in a row: each restart comes later
+  std::set<uint64_t> elsewhere_;  // jobs with slots on other hosts, of which nothing is started here
   int64_t retry_at_us_ = 0;
   int64_t compact_at_ = 0;  // records
   int64_t compact_at_bytes_ = 0;
   bool stalled_ = false;  // nothing is started before retry_at_us_
-  // Of slots of running arrays: how far the report is read, and what it says.
+  // For slots of running arrays: how far the report has been read, and what it says.
   mutable std::map<std::pair<uint64_t, int>, std::pair<int64_t, ReportTally>> task_readers_;
-  mutable int64_t counted_bytes_ = 0;  // of reports, in this turn, to count tasks
+  mutable int64_t counted_bytes_ = 0;  // of reports that were read in this turn to count tasks
 };
 
 }  // namespace overcap

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine with a policy: the queue it makes, and slots that are told to give way; and with or without
-// one, the end of slots that outlive their time limit.
+// The engine with a policy: its queue, and slots that have to give way. With or without one: the end of slots
+// that outlive their time limit.
 #include <algorithm>
 #include <climits>
 #include <csignal>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kLookAgainUs = 2'000'000;  // for checkpoints
 constexpr int64_t kSecondUs = 1'000'000;
-constexpr int64_t kMountsUs = 3600 * kSecondUs;   // a job's stores may be brought and saved so long
-constexpr int64_t kKillAgainUs = 10 * kSecondUs;  // what has not died of KILL
+constexpr int64_t kMountsUs = 3600 * kSecondUs;   // for mounting a job's stores, and again for saving them
+constexpr int64_t kKillAgainUs = 10 * kSecondUs;  // between KILLs of an agent that does not die
 
 }  // namespace
 
@@ -129,14 +129,14 @@ int64_t Engine::TimeLimitOf(const Job& job, const Slot& slot) const {
   return policy_queue_->TimeLimitIn(slot.partition);
 }
 
-// The agent ends a job at its limit: the engine's own deadline is for an agent that its user has stopped or
-// changed. An honest one is never met by it, unless the job's code took more than the slack to be brought:
-// then the agent is told by TERM, and its ranks have their grace.
+// The agent ends a job at its limit. The engine's own deadline is for an agent that its user has stopped or
+// changed. It meets an unchanged one only if fetching the job's code took longer than the slack: then the
+// agent gets TERM first, and its ranks have their grace.
 int64_t Engine::AllowedUs(const Job& job, const Slot& slot) const {
   const int64_t limit_s = TimeLimitOf(job, slot);
   if (limit_s == 0) return 0;
   const int64_t once_us = (limit_s + job.spec.warn_seconds) * kSecondUs + cancel_patience_us_;
-  // The limit of an array is that of each task, and a slot may have to run them all.
+  // The limit of an array is the limit of each task, and one slot may run all of them.
   const int64_t times = job.is_array() ? job.spec.array.Count() : 1;
   const int64_t mounts_us = job.spec.mounts.empty() ? 0 : 2 * kMountsUs;
   if (once_us > (INT64_MAX / 2 - mounts_us) / times) return 0;

@@ -34,10 +34,10 @@ struct Slot {
   std::optional<Preemption> preemption;
   std::optional<ProcessIdentity> agent;  // not known between the journal's record and the start
   int nodes = 1;                         // an elastic job's agents
-  int64_t time_seconds = 0;              // the limit it was started with, by this engine; 0: not known
-  std::string host;                      // that it was started on; "": not recorded
+  int64_t time_seconds = 0;              // the limit with which this engine started it; 0: not known
+  std::string host;                      // on which it was started; "": not recorded
   // On another host than the engine: its agent cannot be seen from here and its GPUs are not this machine's.
-  // The engine's word, not the journal's.
+  // Set by the engine, not by the journal.
   bool elsewhere = false;
 };
 
@@ -60,7 +60,7 @@ struct Job {
   std::vector<Slot> slots;
   std::vector<int> last_gpus;  // of the last attempt; arrays: of all lanes so far, ascending
   bool spec_written = false;   // spec.json, by this process
-  int64_t spec_bytes = 0;      // of what its user wrote into the spec
+  int64_t spec_bytes = 0;      // SpecBytes() of its spec
   std::unique_ptr<ArrayProgress> array;
 
   bool ended() const { return IsFinal(state); }

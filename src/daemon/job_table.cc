@@ -64,7 +64,7 @@ int64_t SpecBytes(const JobSpec& spec) {
            BytesOf(spec.placement.partitions);
   for (const SweepAxis& axis : spec.sweep) bytes += std::ssize(axis.name) + BytesOf(axis.values);
   for (const Dependency& dependency : spec.after)
-    bytes += std::ssize(dependency.job_id) * 2;  // also looked up by it
+    bytes += std::ssize(dependency.job_id) * 2;  // it is a key as well
   for (const auto& [name, value] : spec.store.options) bytes += std::ssize(name) + std::ssize(value);
   for (const MountSpec& mount : spec.mounts)
     bytes += std::ssize(mount.store) + std::ssize(mount.at) + BytesOf(mount.options);
@@ -218,7 +218,7 @@ void JobTable::Ended(Job& job, const Event& event) {
   SetState(job, event.ending.state);
 }
 
-// Stands directly behind `submitted`.
+// The record follows `submitted` directly.
 Result<void> JobTable::RestoreState(Job& job, const Event& event) {
   if (job.state == JobState::kRunning || job.progress != JobProgress{} || !job.ending.reason.empty())
     return Misfit(event, "the job has gone on already");

@@ -18,7 +18,7 @@
 
 namespace overcap {
 
-// The strings of a spec, and a little for each of them: what a user can make long.
+// The size of what a user can make long in a spec: its strings, and a little for each.
 int64_t SpecBytes(const JobSpec& spec);
 
 class JobTable {
@@ -34,13 +34,14 @@ class JobTable {
   const std::map<uint64_t, std::unique_ptr<Job>>& jobs() const { return jobs_; }  // by order of submission
   int Count(JobState state) const { return counts_[static_cast<size_t>(state)]; }
   int ActiveCount() const;  // not ended
-  // What the specs of one user take, as SpecBytes() counts: of jobs that have not ended, and of all.
+  // SpecBytes() of all jobs of one user: of those that have not ended, and of all.
   struct HeldBytes {
     int64_t open = 0, all = 0;
   };
   HeldBytes HeldBy(int64_t uid) const;
 
-  // Whether a job of this id was removed lately: one of the last 10,000, as far as the journal still tells.
+  // Whether a job with this id is among the last 10,000 that were removed, as far as the journal still has
+  // them.
   bool WasRemoved(const std::string& id) const { return removed_.contains(id); }
 
   // Jobs whose start depends on `id` (--after, resubmit).

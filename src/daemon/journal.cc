@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr size_t kCrcDigits = 8;
-constexpr int64_t kReserveBytes = 1 << 20;  // some 4,000 records of slots and jobs that end
+constexpr int64_t kReserveBytes = 1 << 20;  // some 4,000 records of ends of slots and jobs
 constexpr char kRecoverHint[] =
     "type 'overcap daemon recover': it keeps the damaged file and all good records";
 
@@ -133,10 +133,10 @@ void Journal::FillReserve() {
     reserved_ = can_reserve_ ? kReserveBytes : 0;
     return problem_.reset();
   }
-  if (!problem_) problem_ = std::move(reserved).error();  // the first of them: what it says stays the same
+  if (!problem_) problem_ = std::move(reserved).error();  // keeps the first error: its text must not change
 }
 
-// Room for so many bytes; the reserve is filled up again when half of it is used.
+// Makes room for `bytes` more; the reserve is filled up again when half of it is used.
 Result<void> Journal::MakeRoom(int64_t bytes, bool from_reserve) {
   if (!can_reserve_ || reserved_ - bytes >= kReserveBytes / 2) return {};
   auto reserved = file_->Reserve(kReserveBytes + bytes);
@@ -223,7 +223,7 @@ Result<void> Journal::Rewrite(const std::vector<Event>& events) {
   return {};
 }
 
-// On a full disk the new journal is written where the reserve of the old one was.
+// On a full disk the reserve of the old journal is freed for the new one.
 Result<void> Journal::Replace(const std::string& text) {
   auto written = files_.WriteAtomic(path_, text, true);
   const bool fits = static_cast<int64_t>(text.size()) <= reserved_;
@@ -237,7 +237,7 @@ Result<void> Journal::Replace(const std::string& text) {
 
 Result<SalvagedJournal> SalvageJournal(std::string_view text) {
   SalvagedJournal salvaged;
-  int64_t place = 0;  // among the numbers; that of its predecessor for a record without one
+  int64_t place = 0;  // its number; for a record without one that of its predecessor
   for (int64_t line_number = 1; !text.empty(); ++line_number) {
     const size_t newline = text.find('\n');
     if (newline == std::string_view::npos || IsUnwritten(text)) break;  // torn: its act was never done

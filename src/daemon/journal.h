@@ -25,16 +25,16 @@ class Journal {
   // Replaces the content by these events: the old journal stays complete until the new one is durable.
   Result<void> Rewrite(const std::vector<Event>& events);
 
-  // All events or, with an error, none of them. Not durable before Commit(). The reserve is for what ends,
-  // frees or stops something: anything else is refused as soon as the disk has no room beyond it.
+  // All events or, with an error, none of them. Not durable before Commit(). The reserve is for records that
+  // end, free or stop something: any other is refused as soon as the disk has no room beyond the reserve.
   Result<void> Append(const std::vector<Event>& events);
   // Makes what was appended durable. After an error nobody knows what is on disk: the engine must end and
   // start anew.
   Result<void> Commit();
 
-  // Why the journal has no room to grow, since the last attempt; nothing: it has.
+  // Why the journal had no room to grow at the last attempt; nullopt: it had.
   const std::optional<Error>& problem() const { return problem_; }
-  // Tries again to fill up the reserve: problem() is up to date afterwards.
+  // Tries again to fill up the reserve, and updates problem().
   void FillReserve();
 
   int64_t SizeBytes() const { return file_ ? file_->Size() : 0; }
@@ -42,7 +42,7 @@ class Journal {
   int64_t records() const { return records_; }
   bool cut_torn_record() const { return cut_torn_record_; }
 
-  // `number`: of its line in the journal, from 1; 0: not written.
+  // `number`: of its line in the journal, from 1; 0: the record gets no number.
   static std::string EncodeRecord(const Event& event, int64_t number = 0);
 
  private:
@@ -60,25 +60,24 @@ class Journal {
   bool cut_torn_record_ = false;
   std::optional<Error> problem_;
   bool can_reserve_ = true;
-  int64_t reserved_ = 0;  // bytes behind the end that are ours
+  int64_t reserved_ = 0;  // bytes behind the end that are set aside
 };
 
-// What of a damaged journal can still be used: every good record once, in the order in which they were
-// written.
+// What is usable of a damaged journal: each good record once, in the order in which they were written.
 struct SalvagedJournal {
   struct Record {
     Event event;
-    int64_t line = 0;    // where it stands
-    int64_t number = 0;  // the line that it was written as; 0: an older Overcap did not say
+    int64_t line = 0;    // at which it was found
+    int64_t number = 0;  // the line as which it was written; 0: an older Overcap wrote no numbers
     int64_t place = 0;   // ascending; the number of the last record that has one
   };
   std::vector<Record> records;
   std::vector<std::pair<int64_t, std::string>> bad_lines;  // line, why
   std::vector<int64_t> doubled_lines;
   bool begun = false;      // its first line is that of a journal
-  bool misplaced = false;  // a record does not stand at its line
-  int64_t moved = 0;       // records that stand in another order than they were written
-  // Records that were written and are not there, as far as the numbers of the others tell.
+  bool misplaced = false;  // a record is not at its line
+  int64_t moved = 0;       // records that are not in the order in which they were written
+  // Records that are missing, as far as the numbers of the others show.
   int64_t missing = 0;
   bool damaged() const {
     return !begun || misplaced || !bad_lines.empty() || !doubled_lines.empty() || moved > 0 || missing > 0;

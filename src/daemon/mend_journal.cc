@@ -23,10 +23,10 @@ struct Fold {
   JobTable table;
   History kept;
   std::vector<std::string> left_out;
-  bool met = true;  // the history went through the state that it had to
+  bool met = true;  // the history went through the state of `through`
 };
 
-// What `state` keeps of a job, as far as its history must show it too.
+// Whether the job is as `state` has it, in all that its history must show as well.
 bool Shows(const Job& job, const Event& state) {
   JobProgress progress = job.progress;
   progress.preemptions = state.progress.preemptions;
@@ -56,7 +56,7 @@ const Entry* FindKind(const History& history, EventKind kind) {
   return at == history.end() ? nullptr : &*at;
 }
 
-// Both are parts of what happened, in its order; what they share holds them together.
+// Both are parts of the same history in its order. Merges them at the events that they share.
 History Merge(const History& own, const std::vector<Event>& copies) {
   History merged;
   size_t at = 0;
@@ -144,7 +144,7 @@ class Mender {
   void NoteLines() {
     for (const auto& [line, why] : salvaged_.bad_lines) Note(StrCat("line ", line, " is left out: ", why));
     for (const int64_t line : salvaged_.doubled_lines)
-      Note(StrCat("line ", line, " is left out: it stands twice"));
+      Note(StrCat("line ", line, " is left out: it is a duplicate"));
     if (salvaged_.moved > 0) Note("records that stood in a wrong order were put back into theirs");
     const auto lost = salvaged_.missing - static_cast<int64_t>(salvaged_.bad_lines.size());
     if (lost > 0) Note(StrCat(lost, lost == 1 ? " record is" : " records are", " missing"));
@@ -154,21 +154,22 @@ class Mender {
   void MendJob(const std::string& id) {
     const History& own = histories_[id];
     Fold plain = FoldOf(own);
-    if (FindKind(own, EventKind::kRemoved) != nullptr) return Take(id, std::move(plain));
+    if (FindKind(own, EventKind::kRemoved) != nullptr) return Take(std::move(plain));
     const auto trace = trace_of_(id);
     if (!trace) {
       const Job* job = plain.table.Find(id);
-      // The engine makes the folder before the record: one that waits or runs without it has lost more.
+      // The engine makes the folder before the record: a job that waits or runs without one has lost its
+      // files.
       if (job != nullptr && !job->ended()) EndAsLost(id, &plain, "its folder is gone");
-      return Take(id, std::move(plain));
+      return Take(std::move(plain));
     }
     Fold best = Choose(id, own, std::move(plain), *trace);
     Reopen(id, *trace, &best);
     if (FindKind(own, EventKind::kSubmitted) == nullptr) Prove(id, *trace, &best);
-    Take(id, std::move(best));
+    Take(std::move(best));
   }
 
-  // The records of the journal alone, or together with the copies in the folder where these fit.
+  // The records of the journal, together with the copies in the folder if these fit.
   Fold Choose(const std::string& id, const History& own, Fold plain, const JobTrace& trace) {
     const Entry* submitted = FindKind(own, EventKind::kSubmitted);
     const Entry* state = FindKind(own, EventKind::kState);
@@ -198,7 +199,7 @@ class Mender {
     if (!filled.left_out.empty() || !filled.met || !same_end) return plain;
     const auto added = std::count_if(filled.kept.begin(), filled.kept.end(),
                                      [](const Entry& entry) { return entry.line == 0; });
-    // Copies of what the rewritten journal had put into one record say nothing new.
+    // The copies say nothing new if a rewrite of the journal had put them all into its `state` record.
     if (state != nullptr && before != nullptr && after != nullptr && before->state == after->state &&
         before->progress == after->progress && before->slots.size() == after->slots.size() &&
         plain.left_out.empty())
@@ -207,7 +208,7 @@ class Mender {
     return filled;
   }
 
-  // What an agent has claimed and no record speaks of was started: the engine looks how that went.
+  // A slot that an agent has claimed was started, also without a record: the engine then looks how it ended.
   void Reopen(const std::string& id, const JobTrace& trace, Fold* fold) {
     for (const SlotTrace& slot : trace.slots) {
       const Job* job = fold->table.Find(id);
@@ -226,13 +227,13 @@ class Mender {
     const bool nowhere = job != nullptr && job->state == JobState::kRunning && job->slots.empty() &&
                          job->last_attempt.state == JobState::kUnknown;
     if (!nowhere || job->is_array()) return;
-    SlotTrace slot;  // no trace of it: the engine finds no agent
+    SlotTrace slot;  // without a trace: the engine will find no agent
     slot.attempt = std::max(1, job->progress.attempt);
     slot.slot = std::max(0, job->progress.next_slot - 1);
     Append(fold, StartOf(id, slot, *job));
   }
 
-  // Of a job that is known from its folder alone: it waits only when it is certain that it never started.
+  // A job that is known from its folder alone is queued only if it is certain that it never started.
   void Prove(const std::string& id, const JobTrace& trace, Fold* fold) {
     const Job* job = fold->table.Find(id);
     if (job == nullptr)
@@ -250,7 +251,7 @@ class Mender {
     Fold fold = Choose(id, {}, {}, *trace);
     Reopen(id, *trace, &fold);
     Prove(id, *trace, &fold);
-    Take(id, std::move(fold));
+    Take(std::move(fold));
   }
 
   void EndAsLost(const std::string& id, Fold* fold, std::string_view why) {
@@ -266,7 +267,7 @@ class Mender {
     if (fold->table.Apply(event)) fold->kept.push_back({event, place, 0});
   }
 
-  // Before the first job that was submitted later, so that it keeps its turn.
+  // The place before the first job that was submitted later, so that the job keeps its turn.
   int64_t PlaceOf(const JobSpec& spec, const History& own) const {
     int64_t place = own.empty() ? last_place_ : own.front().place;
     for (const auto& [submitted_us, at] : submits_) {
@@ -275,13 +276,12 @@ class Mender {
     return place;
   }
 
-  void Take(const std::string& id, Fold fold) {
+  void Take(Fold fold) {
     for (std::string& text : fold.left_out) Note(std::move(text));
-    (void)id;
     all_.insert(all_.end(), fold.kept.begin(), fold.kept.end());
   }
 
-  // All of them together, as the engine will take them.
+  // Applies all events together, as the engine will.
   void Check() {
     JobTable table;
     for (Entry& entry : all_) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a new journal says after the old one was damaged or lost (docs/formats/journal.md, "Recovery"). Pure.
+// Decides what the new journal contains after the old one was damaged or lost (docs/formats/journal.md,
+// "Recovery"). Pure.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +24,13 @@ struct SlotTrace {
   int64_t started_us = 0;     // as reported; 0: not known
 };
 
-// What the folder of a job says about it. Where one engine serves many users the folder is its owner's to
-// write, and whoever reads it has left out what only the engine may say.
+// What the folder of a job says about it. Where one engine serves many users the owner can write the folder,
+// so its reader has left out what only the engine may say.
 struct JobTrace {
   std::optional<JobSpec> spec;   // spec.json
   std::vector<Event> events;     // events.jsonl, with the job's id
   std::vector<SlotTrace> slots;  // ascending
-  // Whether no start can be missing in the folder: the machine has not gone down since the last engine.
+  // Whether the folder shows every start: the machine has not gone down since the last engine.
   bool complete = false;
 };
 
@@ -39,8 +40,8 @@ struct MendedJournal {
   bool changed = false;            // false: the journal is whole, there is nothing to mend
 };
 
-// `folders`: the jobs that have one. `trace_of`: what that of a job says; nullopt: there is none, or it is
-// not believed. `now_us`: of what is decided here.
+// `folders`: ids of the jobs that have one. `trace_of`: what the folder of a job says; nullopt: there is
+// none, or it is not believed. `now_us`: the time of events that are decided here.
 MendedJournal MendJournal(const SalvagedJournal& salvaged, const std::vector<std::string>& folders,
                           const std::function<std::optional<JobTrace>(const std::string& id)>& trace_of,
                           int64_t now_us);

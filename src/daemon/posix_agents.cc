@@ -78,8 +78,8 @@ std::string GroupName(std::string_view job_id, int attempt, int slot) {
   return StrCat("overcap-", job_id, "-", attempt, "-", slot);
 }
 
-// What of the engine's own each group has beside its processes: the agent notices what is over the limit and
-// says so; the kernel's limit is for an agent that its user has stopped or changed.
+// The limit of a slot's control group. It is above the job's, so that an agent notices first and reports it;
+// the kernel's limit is for an agent that its user has stopped or changed.
 int64_t WithAgent(int64_t memory_bytes) {
   constexpr int64_t kAgentBytes = 64 << 20;
   return memory_bytes + memory_bytes / 16 + kAgentBytes;
@@ -92,8 +92,8 @@ void EndGroup(const std::string& name) {
   (void)group->Remove(kGroupPatience);
 }
 
-// The files by which a process joins a new control group of this name; none where the machine gives none.
-// One that a dead process left under this name is emptied and removed first.
+// Makes a new control group of this name, after removing one that a dead process has left. `procs`: the files
+// by which a process joins it; empty where the machine gives no group.
 struct JobGroup {
   std::vector<std::string> procs;
   bool private_gpus = false;
@@ -109,7 +109,7 @@ JobGroup GroupFor(CgroupRequest request) {
   return group ? JobGroup{group->ProcsFiles(), group->LimitsGpus()} : JobGroup();
 }
 
-// N of the /dev/nvidiaN of these GPUs: as the driver numbers them, else in the order of their indices.
+// N of the /dev/nvidiaN of these GPUs: as the driver says for their UUIDs, else their indices.
 std::vector<int> MinorsOf(const AgentStart& start) {
   const std::vector<NvidiaNode> nodes = NvidiaNodes();
   std::vector<int> minors;
@@ -151,7 +151,7 @@ PosixAgents::PosixAgents(std::string binary, std::string log_path, int grace_sec
       log_bound_({{log_.Get(), "the engine"}}, kLogsMaxByFileSystem, 0) {}
 
 Result<ProcessIdentity> PosixAgents::Start(const AgentStart& start) {
-  log_bound_.LookIfDue(PosixClock().MonotonicUs());  // what grows it are agents that complain
+  log_bound_.LookIfDue(PosixClock().MonotonicUs());  // agents that complain make it grow
   std::vector<std::string> words = {"--job",     start.job_dir,
                                     "--store",   start.store_dir,
                                     "--attempt", std::to_string(start.attempt),
@@ -216,7 +216,7 @@ int64_t PosixAgents::RunningForUs(const ProcessIdentity& agent) const {
   };
   const int64_t ticks_a_second = std::max<int64_t>(1, sysconf(_SC_CLK_TCK));
   const auto started_us = static_cast<int64_t>(agent.start_ticks) * kSecondUs / ticks_a_second;
-  // Ticks count from the boot and go on while the machine sleeps, which may have been at any time since.
+  // Ticks count from the boot on and include sleep, of which we do not know when it was.
   return std::max<int64_t>(0, now_us(CLOCK_MONOTONIC) - started_us);
 }
 
@@ -275,7 +275,7 @@ void PosixAgents::Reap() {
     EndGroup(HelperGroup(spare->first, kSpareHelper));
     spares_.erase(spare);
   }
-  // What was asked for while the one before was at work.
+  // Starts what was asked for while another helper was at work.
   std::erase_if(more_trash_, [this](const auto& waiting) {
     if (trash_.contains(waiting.first.first)) return false;
     EmptyTrash(waiting.second);
@@ -292,7 +292,7 @@ pid_t PosixAgents::StartHelper(const SideWork& work, std::string_view kind,
   request.argv = {"overcap", "agent"};
   request.argv.insert(request.argv.end(), all.begin(), all.end());
   if (!work.owner.told()) request.env = env_;
-  // Its user can send it signals; whatever comes of it ends with it.
+  // Its user can send it signals. What it leaves behind is ended through its group.
   if (work.owner.told())
     request.cgroup_procs = GroupFor({HelperGroup(work.owner.uid, kind), 0, "", {}}).procs;
   request.cwd = "/";
@@ -301,7 +301,7 @@ pid_t PosixAgents::StartHelper(const SideWork& work, std::string_view kind,
   request.want_pidfd = true;
   auto spawned = Spawn(request);
   if (!spawned) return 0;
-  // Its end wakes the loop, which takes it and ends its group.
+  // Its end wakes the loop, which reaps it and ends its group.
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = spawned->pidfd.Get();
@@ -355,7 +355,7 @@ int PosixAgents::KillStrays(const SlotName& slot) {
   }
   // Its limits' group, where it had one, is still there too.
   EndGroup(GroupName(slot.job_id, slot.attempt, slot.slot));
-  Reap();  // what was killed has come to us, and counts for its user until it is taken
+  Reap();  // killed processes have become our children and count for their user until they are reaped
   return killed;
 }
 

@@ -34,7 +34,7 @@ class PosixAgents : public Agents {
   void PrepareSpare(const SideWork& store, const std::string& snapshot) override;
   void EmptyTrash(const SideWork& trash) override;
 
-  // Why jobs of told owners cannot be kept from GPUs that they were not given; "": they can.
+  // Why jobs of told owners can open GPUs that they were not given; "": they cannot.
   static std::string GpuProblem();
 
   // Readable when an agent has ended; for the caller's loop.
@@ -60,7 +60,7 @@ class PosixAgents : public Agents {
 
   // Of each owner one at a time: nobody's hold up another's.
   std::map<int64_t, pid_t> trash_;
-  std::map<std::pair<int64_t, std::string>, SideWork> more_trash_;  // by owner and folder
+  std::map<std::pair<int64_t, std::string>, SideWork> more_trash_;  // waiting, by owner and folder
   std::map<int, Fd> helpers_;                                       // pidfds of those that run
   struct Spare {
     pid_t pid = 0;

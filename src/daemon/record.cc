@@ -13,7 +13,8 @@ namespace overcap {
 namespace {
 
 constexpr int64_t kReadAtOnce = 4 << 20;
-constexpr int64_t kMostTallies = 64 << 20;  // bytes, over all running arrays; begun again when there are more
+constexpr int64_t kMostTallies =
+    64 << 20;  // bytes, over all running arrays; with more all counts begin again
 
 std::string GivesWay(const Slot::Preemption& preemption, int64_t now_us) {
   const int64_t left_s = (preemption.stop_us - now_us + 999'999) / 1'000'000;
@@ -21,7 +22,7 @@ std::string GivesWay(const Slot::Preemption& preemption, int64_t now_us) {
                 left_s > 0 ? StrCat("it is stopped in ", FormatDuration(left_s)) : "it is being stopped");
 }
 
-// Of the newest attempts, as many as a record may name.
+// The logs of the newest attempts, as many as a record may name.
 std::vector<LogFile> RankLogs(const Job& job, const std::string& dir) {
   const int ranks = std::min<int>(LogsOf(job.spec.resources), kMaxLogPaths);
   const int attempts = std::max(1, static_cast<int>(kMaxLogPaths) / std::max(1, ranks));
@@ -109,7 +110,7 @@ TaskCounts Engine::CountTasks(const Job& job) const {
   counts.lost = static_cast<int>(job.array->done.lost.size());
   for (const Slot& slot : job.slots) {
     auto& [offset, tally] = TaskReader(job, slot);
-    // What is more than one turn may take is counted when the job is next asked for.
+    // The rest is counted when the job is next asked for.
     const int64_t most = std::min(kReadAtOnce, kMaxCountedBytes - counted_bytes_);
     const auto read = FeedReport(AgentFile(job, slot.attempt, slot.slot, ".jsonl"), offset, most, &tally);
     if (read) {

@@ -22,7 +22,7 @@ std::vector<std::string> NamesIn(const Files& files, const std::string& folder) 
   return files.List(folder).value_or(std::vector<std::string>());
 }
 
-// The number in a name like "attempt-7": between these two texts.
+// The number between these two texts in a name like "attempt-7".
 std::optional<int> NumberIn(std::string_view name, std::string_view before, std::string_view after) {
   if (name.size() <= before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after))
     return std::nullopt;
@@ -50,7 +50,7 @@ JobTraces::JobTraces(const Files& files, std::string root, bool system, std::map
   for (const std::string& user : NamesIn(files_, root_ + "/users")) {
     const auto uid = NumberIn(user, "", "");
     if (!uid) continue;
-    // Who puts another user's job into the own area has none of it: ids begin with their user's name.
+    // A folder for another user's job in this area is ignored: ids begin with the name of their user.
     const std::string id_of_user = MakeJobId(NameOfUser(*uid), 0, 0);
     const std::string prefix = id_of_user.substr(0, id_of_user.find('_') + 1);
     for (const std::string& id : NamesIn(files_, StrCat(root_, "/users/", user, "/jobs"))) {
@@ -103,7 +103,7 @@ std::optional<JobTrace> JobTraces::Read(const std::string& id) {
     const bool spec = event->kind == EventKind::kSubmitted && event->spec.id == id && !system_;
     if (spec && !trace.spec) trace.spec = event->spec;
     if (!IsOfJob(event->kind)) continue;
-    // A user cannot take GPUs by a line: what was started has a claim of root's.
+    // A line alone gives a user no GPUs: a slot that was started has a claim, which is root's.
     if (system_ && event->kind == EventKind::kStarted && !claimed(*event)) continue;
     event->id = id;
     trace.events.push_back(*std::move(event));
@@ -121,7 +121,7 @@ std::optional<JobSpec> JobTraces::ReadSpec(const std::string& id, const std::str
     notes_.push_back(StrCat("'", folder, "/spec.json' is left out: it names another user"));
     return std::nullopt;
   }
-  // Groups and limits were the kernel's word at the submit; these can be the user's own by now.
+  // The kernel gave the groups and limits at the submit; the user may have changed those in the file.
   const auto entry = FindUser(static_cast<uid_t>(uid));
   spec->owner = {uid, entry ? static_cast<int64_t>(entry->gid) : uid, {}, {}};
   spec->priority = std::min(spec->priority, 0);
@@ -177,7 +177,7 @@ std::vector<SlotTrace> JobTraces::ReadSlots(const std::string& id, const std::st
 
 namespace {
 
-// Where the old journal goes; never over one that was kept before.
+// Keeps the old journal under a new name and returns it. Never overwrites one that was kept before.
 Result<std::string> KeepOld(Files& files, const std::string& path, const std::string& text, int64_t now_us) {
   for (int64_t i = 1;; ++i) {
     const std::string kept = StrCat(path, ".damaged-", now_us / 1'000'000, i == 1 ? "" : StrCat("-", i));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `overcap daemon recover`: what it reads and writes. What it decides is in mend_journal.h.
+// What `overcap daemon recover` reads and writes. mend_journal.h has what it decides.
 #pragma once
 
 #include <map>
@@ -13,17 +13,18 @@
 
 namespace overcap {
 
-// The job folders below a root: of its own user, or of all users of a machine (`system`). A user's folder is
-// believed for that user's own jobs alone, never for whose they are.
+// The job folders below a root: of its own user, or of all users of a machine (`system`). A folder in a
+// user's area can only be about a job of that user.
 class JobTraces {
  public:
-  // `owners`: uids that the journal knows. `boot_id`: of this boot, when the last engine ran in it; else "".
+  // `owners`: uids by job id, from the journal. `boot_id`: of this boot if the last engine ran in it, else
+  // "".
   JobTraces(const Files& files, std::string root, bool system, std::map<std::string, int64_t> owners,
             std::string boot_id);
 
   std::vector<std::string> Ids() const;  // that have a folder
   std::optional<JobTrace> Read(const std::string& id);
-  const std::vector<std::string>& notes() const { return notes_; }  // what was not believed
+  const std::vector<std::string>& notes() const { return notes_; }  // what was left out
 
  private:
   std::string FolderOf(const std::string& id) const;
@@ -39,8 +40,8 @@ class JobTraces {
   std::vector<std::string> notes_;
 };
 
-// Mends the journal of `root` and says what it did. The old one is kept beside under a name of its own, and
-// the new one takes its place after it has been read back as the engine reads it. The caller holds the lock.
+// Mends the journal of `root` and reports what it did. Keeps the old one under another name; the new one
+// takes its place after it has been read back as the engine reads it. The caller holds the lock.
 Result<std::string> MendRoot(Files& files, const std::string& root, bool system, const std::string& boot_id,
                              int64_t now_us);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kSmallJournal = 10'000;         // records; not worth a rewrite
 constexpr int64_t kSmallJournalBytes = 16 << 20;  // nor is this
-constexpr int64_t kLargeJournalBytes = 64 << 20;  // what a start finds longer is rewritten at once
+constexpr int64_t kLargeJournalBytes = 64 << 20;  // a journal longer than this is rewritten at the start
 constexpr size_t kRecentRecords = 1'000;  // more than one turn ever appends: whose copies may be behind
 
 constexpr char kSubmittedLine[] = "{\"e\":\"submitted\"";
@@ -47,7 +47,7 @@ Result<void> Engine::Open() {
   recovering_ = false;
   PutOrphansAside();
   FindHalfRemoved(std::move(removed));
-  // How much of it is needed is known after the first rewrite only.
+  // Only the first rewrite shows how much of it is needed.
   compact_at_bytes_ = std::min(2 * journal_.SizeBytes(), kLargeJournalBytes);
   return CompactIfWorthIt();
 }
@@ -83,7 +83,7 @@ Result<std::string> Engine::GiveUpHost(std::string_view gone) {
   for (const auto& [key, job] : table_.jobs()) {
     for (const Slot& slot : job->slots) {
       const bool of_gone = slot.host == gone || HostNameIn(slot.host) == gone;
-      if (of_gone && LiveAgent(*job, slot)) {  // this host had that name when it started the slot
+      if (of_gone && LiveAgent(*job, slot)) {  // this host had that name then
         alive += StrCat("\njob '", job->spec.id, "', attempt ", slot.attempt,
                         ": it runs on this host, and goes on");
       } else if (of_gone) {
@@ -108,7 +108,7 @@ Result<std::string> Engine::GiveUpHost(std::string_view gone) {
   return report;
 }
 
-// One that can be seen to live here is this host's, whatever the host was called when it was started.
+// A slot whose agent lives here is this host's, whatever the host was called when the slot was started.
 bool Engine::IsElsewhere(const Job& job, const Slot& slot) const {
   const std::string here = agents_.CurrentHost();
   return !here.empty() && !slot.host.empty() && slot.host != here && !LiveAgent(job, slot);
@@ -147,7 +147,7 @@ void Engine::PutOrphansAside() {
   if (trash && !trash->empty()) agents_.EmptyTrash({root_ + "/trash", {}, root_, false});
 }
 
-// A removal is recorded before it is done: an engine that was killed in between left the folder.
+// A removal is recorded before it is done, so an engine that was killed in between has left the folder.
 void Engine::FindHalfRemoved(std::vector<Removal> removed) {
   for (Removal& removal : removed) {
     if (table_.Find(removal.id) != nullptr) continue;  // submitted again
@@ -182,7 +182,7 @@ void Engine::RecoverSlot(Job& job, const Slot& slot) {
 }
 
 void Engine::AdoptSlot(const Job& job, const Slot& slot) {
-  if (slot.elsewhere) return;  // nothing of this machine is in use
+  if (slot.elsewhere) return;  // it uses nothing of this machine
   Running running;
   running.key = job.key;
   running.slot = slot.slot;
@@ -209,7 +209,7 @@ void Engine::RepairCopies(const std::deque<Event>& recent) {
     const auto text = files_.Read(path);
     const std::vector<std::string> present = Split(text.value_or(""), '\n');
     const std::set<std::string_view> known(present.begin(), present.end());
-    // A rewritten journal repeats what is there long since, `submitted` in other words.
+    // A rewritten journal repeats old events, and `submitted` may differ from the copy.
     const bool begun = text && text->starts_with(kSubmittedLine);
     size_t there = expected.size();
     const auto is_there = [&](const std::string& line) {
@@ -227,12 +227,12 @@ void Engine::RepairCopies(const std::deque<Event>& recent) {
 Result<void> Engine::CompactIfWorthIt() {
   const auto jobs = static_cast<int64_t>(table_.jobs().size());
   const int64_t needed = 2 * jobs + table_.Count(JobState::kRunning) + 2;
-  // Few records may be many bytes: a user can submit and remove long commands all day.
+  // Few records may take many bytes: a user can submit and remove long commands all day.
   const bool many = journal_.records() >= std::max({kSmallJournal, compact_at_, 2 * needed});
   const bool large = journal_.SizeBytes() >= std::max(kSmallJournalBytes, compact_at_bytes_);
   if (!many && !large) return {};
-  if (!later_removals_.empty()) return {};  // the journal is what remembers them
-  // Should it fail now, not in every turn.
+  if (!later_removals_.empty()) return {};  // only the journal remembers them
+  // If it fails now, it is not tried in every turn.
   compact_at_ = journal_.records() + kSmallJournal;
   compact_at_bytes_ = journal_.SizeBytes() + kSmallJournalBytes;
   OC_TRY_VOID(journal_.Commit());
@@ -243,7 +243,8 @@ Result<void> Engine::CompactIfWorthIt() {
   machine.machine = machine_;
   events.insert(events.begin(), machine);
   auto rewritten = journal_.Rewrite(events);
-  // What is left is what is needed: twice that much again, so that the work is a part of what was written.
+  // The journal may grow to twice what is needed, so that a rewrite costs no more than what was written
+  // since.
   if (rewritten) compact_at_bytes_ = 2 * journal_.SizeBytes();
   // On a full disk the old journal serves on.
   if (!rewritten && rewritten.error().code == ErrorCode::kUnavailable) return {};

@@ -65,7 +65,7 @@ Result<void> Engine::Cancel(std::string_view id, const std::string& reason) {
                        HostNameIn(agents_.CurrentHost()), "'"),
                 OtherHostHint(host));
   }
-  // What has ended by itself was not cancelled.
+  // A job that has ended by itself was not cancelled.
   OC_TRY_VOID(RecordPendingEnds(*job));
   if (job->ended()) return {};
   if (job->slots.empty()) return EndUnstarted(*job, reason);
@@ -140,8 +140,8 @@ Result<void> Engine::Remove(const std::vector<std::string>& ids) {
   }
   auto recorded = Record(events);
   if (!recorded && recorded.error().code == ErrorCode::kUnavailable) {
-    // A full disk, and this is how its user makes room: the folders go first. What is recorded as removed
-    // afterwards has no folder any more, and what cannot be recorded stays in the list.
+    // The disk is full, and the user wants to make room: the folders are removed first. If the removal cannot
+    // be recorded even then, the jobs stay in the list without their folders.
     const auto folders = removals;
     removals_.insert(removals_.end(), folders.begin(), folders.end());
     RemoveFolders();

@@ -81,8 +81,8 @@ bool LocksStayOnHost(std::string_view mountinfo, std::string_view device) {
 std::string OtherHostHint(std::string_view host) {
   const std::string name(HostNameIn(host));
   return StrCat("`ssh ", name,
-                " overcap ...` works there, OVERCAP_HOME=FOLDER names a queue of this host's own, and ",
-                "`overcap daemon recover --gone ", name, "` is for a host that will not come back");
+                " overcap ...` asks that engine, OVERCAP_HOME=FOLDER gives this host a queue of its own; if ",
+                "that host will not come back, type `overcap daemon recover --gone ", name, "`");
 }
 
 Result<RootLock> RootLock::Take(const std::string& root, std::string_view gone) {
@@ -130,8 +130,8 @@ void RootLock::Write(bool ended) const {
   const std::string text = StrCat(getpid(), "\n", out.Take(), "\n");
   if (ftruncate(file_.Get(), 0) != 0 ||
       pwrite(file_.Get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
-    return;                      // a full disk: the lock itself holds
-  (void)fdatasync(file_.Get());  // other hosts see what is on the server
+    return;                      // on a full disk the lock itself still holds
+  (void)fdatasync(file_.Get());  // other hosts see only what is on the server
 }
 
 }  // namespace overcap

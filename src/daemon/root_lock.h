@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock that makes an engine (or a repair) the only one of its root, on all hosts that see it
+// The lock that lets one engine or repair at a time work on a root, on all hosts that see it
 // (docs/formats/job-folder.md, "daemon.lock").
 #pragma once
 
@@ -14,28 +14,28 @@ namespace overcap {
 // What daemon.lock says about its last holder.
 struct LockHolder {
   int64_t pid = 0;
-  std::string host, boot_id;  // "": written before there was this
+  std::string host, boot_id;  // "": written by an older program
   bool ended = false;         // it has given the lock back
-  // The boot and host in which an engine last read the journal to its end: holders that could not keep what
-  // an earlier one wrote here.
+  // The boot and host in which an engine last read the journal to its end. Later holders that have not done
+  // so keep the values.
   std::string opened_boot_id, opened_host;
 };
 LockHolder ParseLockHolder(std::string_view text);
 
-// Whether a lock on the file system that /proc/self/mountinfo lists with this device is seen on this host
-// alone.
+// Whether locks on the file system that /proc/self/mountinfo lists with this device are seen on this host
+// only.
 bool LocksStayOnHost(std::string_view mountinfo, std::string_view device);
 
 class RootLock {
  public:
   // kConflict while a process of this host holds it; kUnavailable, which names the host, while another host
-  // has it or may have it. `gone`: the name of a host of which the user says that it will not come back.
+  // has it or may have it. `gone`: a host that, by the user's word, will not come back.
   static Result<RootLock> Take(const std::string& root, std::string_view gone = "");
   RootLock(RootLock&& other) noexcept = default;
   RootLock& operator=(RootLock&& other) noexcept = delete;
   ~RootLock();  // gives it back
 
-  const LockHolder& before() const { return before_; }  // who had it last
+  const LockHolder& before() const { return before_; }  // its last holder
   void Opened();                                        // the journal has been read
 
  private:

@@ -27,7 +27,7 @@ constexpr size_t kMostRefused = 64;
 constexpr int64_t kRefusedStaysUs = 200'000;
 constexpr int64_t kMostAgentsUs = 100'000;  // of one turn, for agents that have ended
 
-// The refusals of this are to be tried again: `word` is what clients look for.
+// Clients look for `word`: they send such a request again.
 std::string CrowdedReply(const Error& error) {
   std::string reply = ErrorReply(error);
   return reply.insert(reply.size() - 2, ",\"word\":\"crowded\"");
@@ -120,10 +120,11 @@ void Server::SetAccepting(bool accepting) {
   if (Arm(listener_.Get(), accepting ? EPOLLIN : 0u, EPOLL_CTL_MOD)) accepting_ = accepting;
 }
 
-// A few at a time: others are answered between them, however many come.
+// At most a few in each turn, so that others are answered however many come.
 void Server::AcceptSome() {
   for (int i = 0; i < kMostAccepts; ++i) {
-    // An engine without bounds lets clients wait; one with bounds must know whose they are.
+    // An engine without bounds lets new clients wait. One with bounds has to accept them to know whose they
+    // are.
     const bool full = connections_.size() >= max_connections_;
     if (full && bounds_.connections == 0 && !CloseIdlest()) return SetAccepting(false);
     auto accepted = AcceptUnix(listener_);
@@ -139,7 +140,7 @@ void Server::Admit(Fd socket) {
   if (!uid) return;
   if (const auto room = CheckRoom(*uid); !room) return Refuse(std::move(socket), CrowdedReply(room.error()));
   if (const auto admitted = callers_.Admits(*uid); !admitted) {
-    // An engine of one user says nothing to others.
+    // An engine of one user does not answer others.
     if (bounds_.connections > 0) Refuse(std::move(socket), ErrorReply(admitted.error()));
     return;
   }
@@ -174,7 +175,8 @@ Result<void> Server::CheckRoom(uid_t uid) {
                             " connections to the engine already"));
   }
   if (connections_.size() < places || CloseIdlest()) return {};
-  return Crowded(StrCat("the engine has ", connections_.size(), " connections, more than it has places for"));
+  return Crowded(
+      StrCat("the engine has ", connections_.size(), " connections, and has no place for another one"));
 }
 
 bool Server::CloseIdlest() {
@@ -202,7 +204,7 @@ void Server::Count(Connection& connection) {
   connection.unread = unread;
 }
 
-// Whoever does not read what was said is told no more.
+// A user who does not read replies gets no further ones.
 bool Server::MayAnswer(const Connection& connection) const {
   if (!IsBounded(connection.uid)) return true;
   return connection.writer.Pending() == 0 && users_.at(connection.uid).unread <= bounds_.unread_bytes;
@@ -227,7 +229,8 @@ void Server::Postpone(Connection& connection) {
   Rearm(connection);
 }
 
-// Ends of agents are news for their jobs alone, and reading a long report takes time: the rest waits a turn.
+// Reading a long report takes time, and the end of an agent concerns its job alone: what takes longer than
+// this turn may take is left for the next.
 void Server::TakeEndedAgents() {
   const int64_t until = clock_.MonotonicUs() + kMostAgentsUs;
   while (!ended_agents_.empty()) {
@@ -251,7 +254,7 @@ void Server::ReadFrom(Connection& connection) {
     (void)connection.writer.Add(CrowdedReply(
         {ErrorCode::kUnavailable,
          StrCat("user id ", connection.uid, " has more than ",
-                FormatBytes(static_cast<int64_t>(bounds_.held_bytes)), " of requests on the way"),
+                FormatBytes(static_cast<int64_t>(bounds_.held_bytes)), " of unfinished requests"),
          "send fewer at the same time"}));
     (void)connection.writer.Flush(connection.fd);
     return Close(fd);
@@ -259,7 +262,7 @@ void Server::ReadFrom(Connection& connection) {
   if (!*open) Close(fd);
 }
 
-// Looks who it is; false: it was closed.
+// Finds out who the other end is; false: the connection was closed.
 bool Server::Introduce(Connection& connection) {
   if (connection.asker) return true;
   const int64_t began = clock_.MonotonicUs();
@@ -306,8 +309,8 @@ void Server::HandleFrames(Connection& connection) {
   Rearm(connection);
 }
 
-// Requests that were left for later, where their user may be answered now. Those of a user whose time is over
-// keep their places.
+// Takes the requests that earlier turns have left. Those of a user without time in this turn keep their
+// places.
 void Server::TakeBacklog() {
   std::vector<int> kept;
   for (const int fd : std::exchange(backlog_, {})) {
@@ -411,7 +414,7 @@ void Server::Close(int fd) {
     user->second.sockets.erase(fd);
     user->second.held -= found->second->held;
     user->second.unread -= found->second->unread;
-    // What it has used of this turn counts on.
+    // The time that it has used of this turn still counts.
     if (user->second.sockets.empty() && user->second.turn != turn_) users_.erase(user);
     connections_.erase(found);
   }

@@ -44,14 +44,14 @@ class Server {
     bool queued = false;               // it is in the backlog
     uint32_t armed = 0;                // what epoll is asked for
     int64_t moved_us = 0;              // when something was last read, answered or written
-    size_t held = 0, unread = 0;       // bytes that its user's sums have of it
+    size_t held = 0, unread = 0;       // what it has added to the sums of its user
   };
-  // What one user has of the engine now.
+  // What one user takes of the engine now.
   struct User {
     std::set<int> sockets;
-    size_t held = 0, unread = 0;  // bytes of requests and of replies, over all connections
-    uint64_t turn = 0;            // in which it was last answered
-    int64_t spent_us = 0;         // then
+    size_t held = 0, unread = 0;  // bytes of incomplete requests and of unread replies, over all connections
+    uint64_t turn = 0;            // in which a request of theirs was last handled
+    int64_t spent_us = 0;         // in that turn
   };
   struct Waiter {
     int fd;
@@ -63,9 +63,9 @@ class Server {
   void AcceptSome();
   void Admit(Fd socket);
   void Refuse(Fd socket, const std::string& reply);
-  // Whether there is a place for one more connection of this user. Before anything is done for it.
+  // Whether there is a place for one more connection of this user. Checked before anything else.
   Result<void> CheckRoom(uid_t uid);
-  // Makes room: closes the connection that has been without anything open for longest; false: there is none.
+  // Makes room by closing the connection that has been idle for longest; false: none is idle.
   bool CloseIdlest();
   // Of one that is not root.
   bool IsBounded(uid_t uid) const { return bounds_.connections > 0 && uid != 0; }
@@ -109,13 +109,13 @@ class Server {
   std::map<uid_t, User> users_;
   std::deque<int> backlog_;              // connections whose requests wait for the next turn, in their order
   std::deque<AgentToken> ended_agents_;  // not yet dealt with
-  // Connections that were told no, and when they are closed: a client that is still sending its request must
-  // not lose the answer to a broken pipe.
+  // Refused connections and when they are closed. Not at once: a client that is still sending its request
+  // must be able to read the refusal.
   std::deque<std::pair<Fd, int64_t>> refused_;
   uint64_t turn_ = 0;
   int64_t look_for_stalled_us_ = 0;
   std::list<Waiter> waiters_;
-  bool waiters_left_ = false;  // the time of their user in this turn was over before they were looked at
+  bool waiters_left_ = false;  // some were not looked at: their users had no time left in this turn
   std::vector<int> touched_;   // connections with replies of this turn
 };
 

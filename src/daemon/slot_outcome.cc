@@ -40,7 +40,7 @@ constexpr size_t kMostReason = 4096;
 constexpr int kTimeLimitStatus = 124, kCannotRunStatus = 126,
               kMemoryLimitStatus = 137;  // as agents write them
 
-// How a report says that the slot ended.
+// How the slot ended, by its report.
 struct ReportedEnd {
   std::optional<Ending> end;
   int64_t ended_us = 0;
@@ -52,7 +52,7 @@ bool CanEndIn(JobState state, const JobSpec& spec) {
   return IsFinal(state) || (state == JobState::kPreempted && spec.requeue_on_timeout);
 }
 
-// Of a report that is its user's, what cannot be is left out, and what is too long is cut.
+// A user can forge the report of a job, so impossible states are dropped and long reasons are cut.
 ReportedEnd BelievableEnd(const ReportTally& tally, const JobSpec& spec) {
   ReportedEnd report{tally.end(), tally.ended_us()};
   if (!spec.owner.told() || !report.end) return report;
@@ -78,7 +78,7 @@ std::string Engine::ClaimFile(const Job& job, int attempt, int slot) const {
 // about it.
 Result<bool> Engine::ClaimForNobody(const Job& job, const Slot& slot) {
   const std::string file = ClaimFile(job, slot.attempt, slot.slot);
-  if (files_.Exists(file)) return false;  // a full disk has no room for the claim that would lose
+  if (files_.Exists(file)) return false;  // a full disk may have no room even for a claim that comes second
   OC_TRY_VOID(files_.MakeFolders(file.substr(0, file.rfind('/'))));
   auto made = files_.CreateExclusive(file, ClaimToJson({0, 0, "", "daemon"}) + "\n");
   if (made) return true;
@@ -170,7 +170,8 @@ Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot
     return outcome;
   }
   if (owned && same_boot && !read && read.error().code == ErrorCode::kNotFound) {
-    // The step to the user has made the claim; the agent, whose report comes first, has never begun.
+    // The process that becomes the user makes the claim; the agent, which first of all begins a report, never
+    // ran.
     outcome.ending = {
         JobState::kFailed, kCannotRunStatus, 0, -1,
         StrCat("its agent could not begin, perhaps for a limit of the submitting shell (ulimit); see ",

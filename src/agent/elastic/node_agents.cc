@@ -230,8 +230,8 @@ std::optional<GroupEvent> NodeAgents::LastWord() const {
   return last;
 }
 
-// The agents warn the ranks that listen, stop all, and end when these have: a third of the grace time, the
-// grace time, and a moment.
+// The agents warn the ranks that handle the warning, stop all, and end when all have ended. That may take a
+// third of the grace time, the grace time, and a moment.
 void NodeAgents::TellToLeave() {
   told_to_stop_ = true;
   leave_until_us_ = clock_.MonotonicUs() + grace_us_ + grace_us_ / 3 + kLeaveUs;

@@ -30,7 +30,7 @@ std::vector<char*> Pointers(std::vector<std::string>& words) {
   return raw;
 }
 
-// Holds our output, the log of this node, to the bound that the job has.
+// Keeps our output, which is the log of this node, within the job's bound.
 void BoundOutput(const std::stop_token& stop, const Variables& variables) {
   const PosixClock clock;
   const int64_t max = ParseInt(variables.Get("OVERCAP_LOGS_MAX")).value_or(kLogsMaxByFileSystem);

@@ -23,10 +23,10 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kConnectTimeout{5000};
 constexpr seconds kConfigurePatience{10};
-constexpr seconds kSilence{60};     // of an engine that has the request
-constexpr seconds kTellSilence{3};  // then the user hears of it
+constexpr seconds kSilence{60};     // how long an engine that has the request may be silent
+constexpr seconds kTellSilence{3};  // after that the user hears of it
 constexpr milliseconds kTellTrouble{1000};
-constexpr milliseconds kSteady{1000};  // a connection that lasted so long was a good one
+constexpr milliseconds kSteady{1000};  // a connection that has lasted this long was a good one
 constexpr milliseconds kShortestPause{10}, kLongestPause{500};
 
 std::function<void(std::string_view line)>& Notice() {
@@ -42,8 +42,7 @@ bool NobodyListens(const Error& error) {
   return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kUnavailable;
 }
 
-// The engine closes such a connection without reading the request. Older engines have no code of their own
-// for it.
+// The engine closes such a connection without reading the request. Older engines have no word for it.
 bool IsCrowded(std::string_view frame) {
   const std::string_view error = JsonMember(frame, "error");
   if (error.empty()) return false;
@@ -106,7 +105,7 @@ Result<std::string> EngineClient::Call(const std::function<EngineRequest()>& mak
     }
     connection_.Reset();
     const auto now = steady_clock::now();
-    // A wait may last for days, and each restart of the engine meanwhile is a trouble of its own.
+    // A wait may last for days: each restart of the engine during it starts the retry time again.
     const bool was_steady = request.due > seconds(0) && now - asked > kSteady;
     if (trouble_began > now || (attempt.trouble == EngineTrouble::kBroken && was_steady)) trouble_began = now;
     const EngineRetry retry =
@@ -151,7 +150,8 @@ EngineClient::Attempt EngineClient::Exchange(const EngineRequest& request, const
     maybe_done_ = true;
     AwaitAnswer(request.due, subject);
   }
-  // An engine that refuses the connection answers without reading, and its answer can still be read.
+  // An engine that refuses the connection answers without reading the request, so its answer is read even
+  // when sending has failed.
   auto frame = ReceiveFrame(connection_, sent ? deadline : steady_clock::now());
   if (frame && IsCrowded(*frame)) {
     if (sent) --sent_;
@@ -172,7 +172,7 @@ EngineClient::Attempt EngineClient::Exchange(const EngineRequest& request, const
       false};
 }
 
-// Returns when there is something to read, or the user has heard of the silence.
+// Returns when there is something to read, or when the user has been notified of the silence.
 void EngineClient::AwaitAnswer(seconds due, const std::string& subject) {
   pollfd entry{connection_.Get(), POLLIN, 0};
   const auto until = steady_clock::now() + due + kTellSilence;

@@ -24,27 +24,27 @@ enum class EngineTrouble {
 struct EngineRetry {
   bool again = false;
   std::chrono::milliseconds pause{0};  // before the next try
-  bool tell = false;                   // it has lasted long enough for a word to the user
+  bool tell = false;                   // it has lasted so long that the user should hear of it
 };
 
-// What to do about a request that has no answer, `lasted` after the trouble began, when it may be asked again
-// for `limit`.
+// What to do about a request without an answer, `lasted` after the trouble began. It may be repeated for
+// `limit`.
 EngineRetry DecideRetry(EngineTrouble trouble, std::chrono::milliseconds lasted,
                         std::chrono::milliseconds limit);
 
 constexpr std::chrono::seconds kEngineRetryTime{30};
-// For how long to ask again, as OVERCAP_RETRY says in seconds (0 to 3600); any other text means
-// kEngineRetryTime.
+// How long to repeat a request: OVERCAP_RETRY in seconds, 0 to 3600; any other text means kEngineRetryTime.
 std::chrono::seconds EngineRetryTimeOf(std::string_view text);
-// The same for this process.
+// From OVERCAP_RETRY in the environment of this process.
 std::chrono::seconds EngineRetryTime();
 
 struct EngineRequest {
   std::string text;
-  std::chrono::seconds due{0};  // the engine answers after this time at the latest; 0: at once
+  std::chrono::seconds due{0};  // the engine may take this long to answer; 0: it answers at once
 };
 
-// Where the clients of this process report that they wait for the engine; until it is set they are silent.
+// Takes a line for the user when a client of this process waits for the engine; until it is set clients wait
+// silently.
 void SetEngineNotice(std::function<void(std::string_view line)> say);
 
 class EngineClient {
@@ -55,7 +55,7 @@ class EngineClient {
     std::function<std::string()> machine_json;  // told to an engine that this client has started
     std::string socket = {};                    // "": daemon.sock in the root
     bool of_root = false;                       // only root's process may be at the other end
-    std::function<void(const std::string&)> tell = {};         // takes problem() whenever it is a new one
+    std::function<void(const std::string&)> tell = {};         // takes each new problem()
     std::chrono::milliseconds retry_time = EngineRetryTime();  // 0: one try
   };
   explicit EngineClient(Options options) : options_(std::move(options)) {}
@@ -65,13 +65,13 @@ class EngineClient {
   // be idempotent. After a call that has given up, further calls try once until one is answered. For an
   // engine that keeps the connection open and is silent the client waits a minute beyond `due`.
   Result<std::string> Call(std::string_view text, std::chrono::seconds due = {});
-  // The same for a request that `make` gives for each try. `subject`: the id of the job that it submits, for
-  // the notice to the user; "": it submits none.
+  // The same with a request that `make` returns for each try. `subject`: the id of the job that it submits,
+  // for the notice to the user; "": it submits none.
   Result<std::string> Call(const std::function<EngineRequest()>& make, const std::string& subject = {});
 
   // Whether the last Call() had to send its request more than once: an earlier one may have been done.
   bool resent() const { return sent_ > 1; }
-  // Whether the last Call() has failed though the engine may have done what was asked.
+  // Whether the last Call() failed although the engine may have done what was asked.
   bool maybe_done() const { return maybe_done_; }
 
   // Why the engine cannot write, as its last reply said; empty: it can.

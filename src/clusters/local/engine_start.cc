@@ -110,8 +110,8 @@ Result<Fd> StartEngine(const std::string& binary, const std::string& root) {
     if (engine != 0 && waitpid(engine, &status, WNOHANG) == engine) {
       const int exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
       if (exit_status != 0) return DidNotStart(log_path, from, "did not start", exit_status);
-      // Another one holds the lock: its socket will come, unless that one is just dying; then it is our turn
-      // again. So it is when ours was killed.
+      // Another engine holds the lock: its socket will appear, unless that engine is about to end. Then, and
+      // when our engine was killed, we start one again.
       engine = 0;
       spawn_at = steady_clock::now() + kTryAgain;
     }

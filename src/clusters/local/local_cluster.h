@@ -21,7 +21,7 @@ class LocalCluster : public Cluster {
     std::function<Machine(bool fresh)> machine = {};  // what this machine has to give; `fresh`: look again
     std::string socket = {};                          // "": in the root
     bool system = false;  // root's engine for all users: it says what the machine has
-    std::function<void(const std::string&)> tell = {};  // takes what the user should know at once
+    std::function<void(const std::string&)> tell = {};  // takes lines that the user should see at once
   };
   explicit LocalCluster(Options options);
 
@@ -44,7 +44,7 @@ class LocalCluster : public Cluster {
   const Machine& GetMachine(bool fresh = false) const;
   Result<Machine> AskForMachine() const;
   Result<std::string> Call(const JsonWriter& request);
-  // Of an engine for all users: records of others name no files.
+  // With an engine for all users: removes the files from the records of others.
   Result<std::vector<JobRecord>> ShutOthers(Result<std::vector<JobRecord>> records) const;
 
   Options options_;

@@ -16,7 +16,8 @@ constexpr std::string_view kSystemSocketVariable = "OVERCAP_SYSTEM_SOCKET";
 std::string SystemSocket();
 
 // This user's own folder there. Asks the engine, which makes it at the first request; kUnavailable when none
-// answers. `needed`: the command cannot go on without it, so the engine is asked again for a while.
+// answers. `needed`: the command cannot go on without it, so an engine that does not answer is asked again
+// for a while.
 Result<std::string> SystemArea(bool needed);
 
 constexpr DriverTraits kSystemTraits = {.name = "system",
