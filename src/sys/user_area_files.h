@@ -13,8 +13,8 @@
 namespace overcap {
 
 // Files for a process of root that serves many users (docs/formats/system-engine.md). Below `users`/<uid>/ it
-// acts as that user: no link is followed, no other file system entered, plain files only, and none is read
-// past kMostBytes. Everywhere else it is `plain`. Of one thread: the ids are the thread's.
+// acts as that user: no link is followed, no other file system entered, plain files only, and one read
+// takes at most kMostBytes. Everywhere else it is `plain`. Of one thread: the ids are the thread's.
 class UserAreaFiles : public Files {
  public:
   static constexpr int64_t kMostBytes = 128 << 20;
