@@ -17,6 +17,7 @@ NamedSnapshot At(int year, int month, int day, int hour, int minute = 0) {
   local.tm_isdst = -1;
   NamedSnapshot snapshot;
   snapshot.key.time_us = static_cast<int64_t>(std::mktime(&local)) * 1'000'000;
+  snapshot.record.time_us = snapshot.key.time_us;
   return snapshot;
 }
 
