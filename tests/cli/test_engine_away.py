@@ -32,7 +32,7 @@ class EngineAway(Rig):
         self.kill(self.daemon_pid())
         done = self.finish(waits)
         self.assertEqual(done.status, 124, str(done))
-        self.assertLess(time.monotonic() - began, 12)
+        self.assertLess(time.monotonic() - began, 30, "it ends by its timeout, not by the time to ask again")
         self.ok("abort", job_id)
 
     def test_a_stopped_engine_is_mentioned_after_some_seconds_and_named_by_daemon_stop(self):

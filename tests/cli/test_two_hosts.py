@@ -123,7 +123,7 @@ class TwoHosts(Rig):
             began = time.monotonic()
             done = b.overcap(*command)
             self.assertEqual(done.status, 5, str(done))
-            self.assertLess(time.monotonic() - began, 5)
+            self.assertLess(time.monotonic() - began, 20, "it is refused at once, not after 30 s")
             for word in ("host 'alpha'", "ssh alpha", "OVERCAP_HOME", "recover --gone alpha"):
                 self.assertIn(word, done.err)
         status = b.overcap("daemon", "status")
