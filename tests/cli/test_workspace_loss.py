@@ -182,7 +182,7 @@ class Above(LossRig):
 
 
 class Meanwhile(LossRig):
-    FILES = 6000
+    FILES = 3000
 
     def test_what_changes_while_a_restore_goes_on_is_kept_and_named(self):  # P-L2
         self.create()
@@ -197,11 +197,15 @@ class Meanwhile(LossRig):
         self.ws("backup")
         second = self.snapshots()[-1]
         noticed = 0
-        for delay in (0.0, 0.03, 0.08, 0.15, 0.3):
+        begun = (self.folder / ".overcap/seen.restoring").exists
+        moments = {"at its start": lambda: True, "begun": begun, "a third": lambda: self.text(f"many/{self.FILES // 3}").startswith("two"),
+                   "begun again": begun, "two thirds": lambda: self.text(f"many/{self.FILES * 2 // 3}").startswith("two")}
+        for moment, has_come in moments.items():
             self.ws("restore", first)
             names = [f"{part}/{number}" for number in range(0, self.FILES, self.FILES // 6) for part in ("many", "gone")]
             restore = self.start("workspace", "restore", second, cwd=self.folder)
-            time.sleep(delay)
+            while not has_come() and restore.poll() is None:
+                time.sleep(0.001)
             edited = []
             for name in names:
                 try:
@@ -214,8 +218,8 @@ class Meanwhile(LossRig):
                 edited += [name] if still else []
             done = self.finish(restore)
             for name in edited:
-                self.assertTrue(os.path.exists(self.folder / name), f"{name} is gone, delay {delay}: {done}")
-                self.assertIn("UNSAVED", self.text(name), f"delay {delay}: {done}")
+                self.assertTrue(os.path.exists(self.folder / name), f"{name} is gone, {moment}: {done}")
+                self.assertIn("UNSAVED", self.text(name), f"{moment}: {done}")
             if done.status == 3:
                 noticed += 1
                 self.assertIn("kept", done.err)
