@@ -105,7 +105,7 @@ TEST(Advice, PartitionsThatAreNotThereOrTakeNoneOfTheLabsJobsAreTold) {
 
 TEST(Advice, APartitionThatIsDownIsToldWithItsAge) {
   ClusterPicture picture = Cluster();
-  picture.partitions[0].up = false;
+  picture.partitions[0].up = false, picture.partitions[1].up = false;
   EXPECT_EQ(Advise(picture, Asking(0, 1), 12), Lines{"partition 'short' is down: nothing starts there now"});
   EXPECT_EQ(Advise(picture, Asking(0, 1), 120), Lines{"partition 'short' was down 2m ago"});
   EXPECT_EQ(Advise(picture, Asking(0, 1), 300), Lines{});
@@ -129,10 +129,10 @@ TEST(Advice, WhenTheCapIsInUseThePartitionThatWouldStartNowIsTold) {
 }
 
 TEST(Advice, TheJobsOfOthersMatterOnlyUnderACap) {
-  EXPECT_TRUE(AdviceNeedsJobs(Cluster(), {Asking(2), "alice", true}));
-  EXPECT_FALSE(AdviceNeedsJobs(Cluster(), {Asking(0), "alice", true}));
-  EXPECT_FALSE(AdviceNeedsJobs(Cluster(), {Asking(2), "alice", false}));
-  EXPECT_FALSE(AdviceNeedsJobs(Cluster(), {Asking(2), "carol", true}));
+  EXPECT_TRUE(AdviceNeedsJobs(Cluster(), {Asking(2), "alice", 0}));
+  EXPECT_FALSE(AdviceNeedsJobs(Cluster(), {Asking(0), "alice", 0}));
+  EXPECT_FALSE(AdviceNeedsJobs(Cluster(), {Asking(2), "alice", 300}));
+  EXPECT_FALSE(AdviceNeedsJobs(Cluster(), {Asking(2), "carol", 0}));
 }
 
 TEST(Advice, AnotherPartitionWithFreeNodesIsTold) {
@@ -143,7 +143,7 @@ TEST(Advice, AnotherPartitionWithFreeNodesIsTold) {
   picture.nodes[2].partitions = {"debug"};
   picture.partitions.push_back({.name = "debug"});
   EXPECT_EQ(Advise(picture, Asking(2)),
-            Lines{"nothing is free for it now; partition 'debug' would start it now: -p short,debug"});
+            Lines{"nothing is free for it now; partition 'debug' would start it now: -p debug"});
 }
 
 }  // namespace

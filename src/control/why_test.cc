@@ -156,10 +156,11 @@ TEST(Why, WhatCanNeverBeHadIsTold) {
 TEST(Why, NodesThatAreAwayAreNamed) {
   ClusterPicture picture = Picture();
   picture.nodes[1].usable = false, picture.nodes[1].state = "down*", picture.nodes[1].reason = "disk";
+  picture.nodes[1].gpus_used = {{"a40", 1}};
   picture.jobs = {Job("7", "alice", 1, WaitKind::kNodes)};
   const WhyAnswer answer = ExplainJob(Record("7"), &picture, kNow);
   EXPECT_EQ(answer.facts[0], "node 'n2' is down*: disk");
-  EXPECT_EQ(answer.facts[1], "partition 'short': 0 of 8 GPUs free, 4 on nodes that take no jobs");
+  EXPECT_EQ(answer.facts[1], "partition 'short': 0 of 8 GPUs free, 3 on nodes that take no jobs");
 }
 
 TEST(Why, AJobThatRunsOrHasEndedDoesNotWait) {

@@ -98,5 +98,48 @@ class SlurmWhy(SlurmJobsRig):
         self.assertEqual((after["p50_broken"], after["p90_broken"]), (before["p50_broken"], before["p90_broken"]))
 
 
+class NothingStarts(SlurmJobsRig):
+    """Why a job waits whose partition is down, whose nodes are drained, or that was submitted a moment ago."""
+    cluster = {"nodes": 1, "gpus": 2}
+
+    def told(self, job, holds, what):
+        """The answer, once `holds` is true of it; the nodes and partitions that it rests on are asked for every 12 s at most."""
+        last = []
+
+        def there():
+            done = self.overcap("why", str(job), "--json")
+            last[:] = [str(done)]
+            if done.status == 3:
+                return None  # a job of Slurm's own that is newer than the last answer
+            told = json.loads(done.out)
+            return holds(told) and told
+        try:
+            return wait_until(there, what, 60, pause=0.5)
+        except TimeoutError as error:
+            raise AssertionError(f"{error}: {last}") from None
+
+    def partition(self, state):
+        self.slurm.must(["scontrol", "update", "PartitionName=debug", f"State={state}"])
+
+    def test_a_partition_that_is_down_promises_nothing_until_it_is_up(self):
+        self.slurm.wait_state(self.slurm.submit("--gpus=2", "--wrap", "sleep 600"), "RUNNING")
+        self.partition("DOWN")
+        self.addCleanup(self.partition, "UP")
+        waiting = self.slurm.submit("-p", "debug", "--gpus=1", "-t", "10", "--wrap", "sleep 600")
+        down = self.told(waiting, lambda told: told["no_promise"] == "no promise: partition 'debug' is down", "it to be down")
+        self.assertIsNone(down["start"])
+        self.assertIn("partition 'debug' is down", down["facts"])
+        self.partition("UP")
+        # Within the minute for which that waits: the state is asked for with the nodes, not every 10 minutes.
+        self.told(waiting, lambda told: not any("is down" in line for line in [told["no_promise"], *told["facts"]]), "it to be up")
+
+    def test_drained_nodes_are_named_as_the_reason(self):
+        self.slurm.drain_node("n1", reason="fan")
+        self.addCleanup(self.slurm.resume_node, "n1")
+        waiting = self.slurm.submit("--gpus=1", "-t", "10", "--wrap", "sleep 600")
+        told = self.told(waiting, lambda told: told["no_promise"] == "no promise: the nodes that it needs take no jobs now", "the reason")
+        self.assertIsNone(told["start"])
+
+
 if __name__ == "__main__":
     main()

@@ -171,7 +171,10 @@ TEST(PictureQueue, WhatCannotBeForetoldSaysWhy) {
   picture.jobs[0].wait = WaitKind::kLimit, picture.jobs[0].cap_of = CapOf::kLab,
   picture.jobs[0].cap_thing = CapThing::kJobs;
   EXPECT_EQ(Refused(picture, 0), "no promise: the limit that it waits for is not known here");
-  picture.jobs[0].wait = WaitKind::kTurn, picture.jobs[0].partition = "nowhere";
+  picture.jobs[0].wait = WaitKind::kTurn;
+  for (PicturePartition& one : picture.partitions) one.up = false;
+  EXPECT_EQ(Refused(picture, 0), StrCat("no promise: partition '", picture.jobs[0].partition, "' is down"));
+  picture.jobs[0].partition = "nowhere";
   EXPECT_EQ(See(picture, 0).start, StartTimes{}) << "no node is in it";
 }
 
