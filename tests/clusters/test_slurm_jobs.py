@@ -163,6 +163,15 @@ class Jobs(SlurmJobsRig):
         self.assertEqual([task["state"] for task in tasks], ["succeeded"] * 4 + ["failed"] + ["succeeded"] * 5)
         self.slurm.wait_sacct(f"{self.slurm_id(job_id)}_4", "FAILED")  # it is one of Slurm's arrays
 
+    def test_an_array_in_a_table_has_run_since_its_first_task_began(self):
+        job_id = self.submit("--array", "0-1%1", *shell("[ $OVERCAP_TASK_ID = 1 ] || exec sleep 3; exec sleep 600"))
+        self.until(lambda: self.job(job_id)["tasks"]["succeeded"] == 1, "the first task to end")
+        self.until(lambda: self.job(job_id)["tasks"]["running"] == 1, "the second one to run")
+        head, *rows = self.ok("ls").out.splitlines()
+        row = next(row for row in rows if row.startswith(job_id))
+        elapsed = row[:head.index("ELAPSED") + len("ELAPSED")].split()[-1]
+        self.assertGreaterEqual(float(elapsed.removesuffix("s")), 3, row)
+
     def test_a_job_after_another(self):
         first = self.submit("--hold", *shell('echo first >> "$FACTS/order"'))
         then = self.submit("--after", first, *shell('echo then >> "$FACTS/order"'))

@@ -159,6 +159,10 @@ std::vector<AttemptReport> SlurmJobFolder::ReadSlots(const ArraySpec& array) con
   return slots;
 }
 
+int64_t SlurmJobFolder::ArrayBeganUs() const {
+  return stranger_ ? 0 : ReadReport(1, 0).report.started_us;
+}
+
 // Whoever sends it holds a lock, which ends with them.
 void SlurmJobFolder::ReadSending(JobEvidence* evidence) const {
   const std::string path = path_ + "/script.sh";

@@ -32,6 +32,8 @@ class SlurmJobFolder {
   std::optional<HoldAct> Hold() const;
   // The last record of a job that has ended, with its whole spec.
   std::optional<JobRecord> Ended(const JobSpec& spec) const;
+  // When the first task of an array began; 0: it has not, or that is not known.
+  int64_t ArrayBeganUs() const;
   // All that it knows; `spec` has been read.
   JobEvidence Evidence(JobSpec spec) const;
 

@@ -170,6 +170,7 @@ std::optional<JobRecord> SlurmJobs::ArrayRow(const std::string& id,
   auto spec = Folder(id).Spec();
   if (!spec || Folder(id).stranger()) return std::nullopt;
   JobRecord record;
+  record.started_us = Folder(id).ArrayBeganUs();  // of tasks that have ended the queue says nothing
   for (const SqueueRow* row : rows) {
     const SlurmState state = ReadSlurmState(row->state(), row->reason());
     if (record.state == JobState::kRunning && state.state != JobState::kRunning) continue;
