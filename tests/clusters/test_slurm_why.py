@@ -140,6 +140,15 @@ class NothingStarts(SlurmJobsRig):
         told = self.told(waiting, lambda told: told["no_promise"] == "no promise: the nodes that it needs take no jobs now", "the reason")
         self.assertIsNone(told["start"])
 
+    def test_a_job_is_explained_right_after_its_submit(self):
+        self.slurm.wait_state(self.slurm.submit("--gpus=2", "--wrap", "sleep 600"), "RUNNING")
+        first = self.submit("-n", "1", "true")
+        self.ok("why", first)  # the controller was asked just now
+        second = self.submit("-n", "1", "true")
+        said = self.ok("why", second).out
+        self.assertNotIn("nothing is known yet", said)
+        self.assertIn("partition 'short': 0 of 2 GPUs free", said)
+
 
 if __name__ == "__main__":
     main()

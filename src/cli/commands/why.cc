@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/why.h"
 
+#include <unistd.h>
+
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
@@ -17,6 +19,21 @@ namespace overcap::cli {
 namespace {
 
 constexpr int64_t kNewEnoughUs = 5'000'000;
+constexpr int64_t kPatienceUs = 8'000'000;
+constexpr int64_t kSendingUs = 1'000'000;  // a job may be that long on its way to the scheduler
+
+// A picture that is older than a job cannot have it: then the cluster is asked again as soon as it may be,
+// some 5 s after the last time.
+Result<ClusterPicture> LookForJob(World& world, const JobRecord& record) {
+  const int64_t until_us = world.clock().MonotonicUs() + kPatienceUs;
+  while (true) {
+    OC_TRY(seen, Look(world, {kNewEnoughUs, kNewEnoughUs}));
+    const bool newer = seen.taken_us > record.spec.submitted_us + kSendingUs;
+    if (newer || RowOf(seen, record) || !seen.stale.empty() || world.clock().MonotonicUs() > until_us)
+      return seen;
+    usleep(200'000);
+  }
+}
 
 void Print(World& world, const JobRecord& record, const WhyAnswer& answer, const std::string& notes) {
   Output& out = world.out();
@@ -135,7 +152,7 @@ Result<int> RunWhy(World& world, const Args& args) {
   std::optional<ClusterPicture> picture;
   OC_TRY(cluster, world.GetCluster());
   if (!IsFinal(record.state)) {
-    OC_TRY(seen, Look(world, {kNewEnoughUs, kNewEnoughUs}));
+    OC_TRY(seen, LookForJob(world, record));
     picture = std::move(seen);
   }
   const bool view = picture && HasView(*cluster);
