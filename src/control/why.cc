@@ -26,7 +26,7 @@ void ExplainEnd(const JobRecord& record, WhyAnswer* answer) {
 }
 
 void ExplainRun(const JobRecord& record, const PictureJob* row, int64_t now_us, WhyAnswer* answer) {
-  answer->text = "it does not wait: it is running";
+  answer->text = "it is running";
   const int64_t started_us = record.started_us > 0 ? record.started_us : row != nullptr ? row->started_us : 0;
   if (started_us > 0)
     answer->text += StrCat(", for ", FormatElapsed(std::max<int64_t>(0, now_us - started_us)));
@@ -35,8 +35,8 @@ void ExplainRun(const JobRecord& record, const PictureJob* row, int64_t now_us, 
   if (!row->nodes.empty()) answer->facts.push_back(StrCat("on ", Join(row->nodes, ", ")));
   if (row->time_limit_s > 0 && started_us > 0) {
     const int64_t left_s = row->time_limit_s - (now_us - started_us) / 1'000'000;
-    answer->facts.push_back(left_s > 0 ? StrCat("its time limit comes in ", FormatDuration(left_s))
-                                       : "its time limit has come");
+    answer->facts.push_back(left_s > 0 ? StrCat("its time limit ends it in ", FormatDuration(left_s))
+                                       : "it has reached its time limit");
   }
   if (row->overcap) answer->facts.push_back("over the cap: it is preempted when the owners need the GPUs");
 }

@@ -22,7 +22,7 @@ struct WhyCap {
 
 // When it starts, by replays of the queue.
 struct WhyStart {
-  int64_t p50_us = 0, p90_us = 0;  // 0: nobody can say
+  int64_t p50_us = 0, p90_us = 0;  // 0: not known
   bool now = false;
   int replays = 0;
   int64_t past_runs = 0, own_runs = 0;  // that run times were learned from; 0: time limits only

@@ -216,7 +216,7 @@ void Promise(const ClusterPicture& picture, size_t row, const std::vector<PastRu
   answer->start->assumed = made->queue.assumed;
   if (told.now && job.wait == WaitKind::kLimit) {
     answer->start.reset();
-    answer->no_promise = "no promise: by what is known here nothing keeps it from starting, and yet it waits";
+    answer->no_promise = "no promise: it waits although nothing that is known here keeps it from starting";
     return;
   }
   const std::string never =
@@ -233,27 +233,26 @@ std::vector<std::string> StartWords(const WhyAnswer& answer, int64_t now_us) {
   if (!answer.start) return words;
   const WhyStart& start = *answer.start;
   if (start.now) {
-    words.push_back("start: now, the next time the scheduler looks");
+    words.push_back("start: now, when the scheduler next looks");
   } else if (start.p50_us == 0) {
     words.push_back("start: not known: it waits for jobs that have no time limit");
   } else {
-    words.push_back(StrCat("start: by ", FormatWhen(start.p50_us, now_us), " in one of two (P50), ",
-                           start.p90_us > 0
-                               ? StrCat("by ", FormatWhen(start.p90_us, now_us), " in nine of ten (P90)")
-                               : "not known in nine of ten (P90)",
-                           ", of ", CountOf(start.replays, "replay"), " of the queue"));
+    const std::string replays = StrCat(" of ", CountOf(start.replays, "replay"), " of the queue");
+    const std::string half = StrCat("start: by ", FormatWhen(start.p50_us, now_us), " in half (P50)");
+    words.push_back(start.p90_us > 0 ? StrCat(half, " and by ", FormatWhen(start.p90_us, now_us),
+                                              " in nine tenths (P90)", replays)
+                                     : StrCat(half, replays, "; not known for nine tenths (P90)"));
   }
   if (!start.now) {
     words.push_back(start.past_runs == 0
-                        ? "  run times: no past runs are known, time limits only"
+                        ? "  run times: only time limits, no past runs are known"
                         : StrCat("  run times: learned from ", CountOf(start.past_runs, "past run"), ", ",
-                                 start.own_runs, " of the same user"));
+                                 start.own_runs, " of them by the same user"));
   }
   if (start.correction.promises > 0)
-    words.push_back(StrCat("  corrected by what became of ", start.correction.promises,
-                           " earlier promises: waits are taken as ", FormatTimes(start.correction.p50),
-                           " (P50) and ", FormatTimes(start.correction.p90),
-                           " (P90) of those in the replays"));
+    words.push_back(StrCat("  corrected by ", CountOf(start.correction.promises, "earlier promise"),
+                           ": waits are taken as ", FormatTimes(start.correction.p50), " (P50) and ",
+                           FormatTimes(start.correction.p90), " (P90) those of the replays"));
   if (!start.assumed.empty()) words.push_back(StrCat("  assumed: ", Join(start.assumed, "; ")));
   return words;
 }

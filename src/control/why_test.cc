@@ -170,8 +170,8 @@ TEST(Why, AJobThatRunsOrHasEndedDoesNotWait) {
   record.started_us = kNow - 20'000'000;
   picture.jobs[0].time_limit_s = 60;
   const WhyAnswer answer = ExplainJob(record, &picture, kNow);
-  EXPECT_EQ(answer.text, "it does not wait: it is running, for 20s");
-  EXPECT_EQ(Facts(answer), "on n1\nits time limit comes in 40s");
+  EXPECT_EQ(answer.text, "it is running, for 20s");
+  EXPECT_EQ(Facts(answer), "on n1\nits time limit ends it in 40s");
   record.state = JobState::kFailed, record.exit_status = 3, record.ended_us = kNow,
   record.reason = "out of memory";
   EXPECT_EQ(ExplainJob(record, nullptr, kNow).text, "it has ended: failed, exit status 3");

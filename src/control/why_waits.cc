@@ -134,7 +134,7 @@ void ExplainCap(const ClusterPicture& picture, const PictureJob& job, WhyAnswer*
                                  shares.empty() ? "" : StrCat(": ", Join(shares, ", "))));
   const int asked = CountThing(job, job.cap_thing);
   if (asked > cap.cap) {
-    answer->facts.push_back(StrCat("this job asks for ", asked, ": it can never start so"));
+    answer->facts.push_back(StrCat("this job asks for ", asked, ", so it can never start"));
   } else {
     answer->facts.push_back(StrCat("this job asks for ", asked, "; ", std::max(0, cap.used + asked - cap.cap),
                                    " must become free"));

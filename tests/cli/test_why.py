@@ -40,8 +40,8 @@ class Why(Rig):
         self.assertEqual(told["start"]["replays"], 200)
         self.assertRegex("\n".join(told["facts"]), r"the earliest to end is \S+'s 4 ?x?\S* at .*\(limit\)")
         said = self.ok("why", waiting).out
-        self.assertRegex(said, r"(?m)^start: by .* in one of two \(P50\), by .* in nine of ten \(P90\), of 200 replays of the queue$")
-        self.assertIn("no past runs are known, time limits only", said)
+        self.assertRegex(said, r"(?m)^start: by .* in half \(P50\) and by .* in nine tenths \(P90\) of 200 replays of the queue$")
+        self.assertIn("only time limits, no past runs are known", said)
         self.assertEqual(len(self.promises()), 1, "the same promise is written once")
 
     def test_fewer_gpus_that_are_free_start_now(self):

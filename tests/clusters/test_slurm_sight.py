@@ -119,7 +119,7 @@ class Numbers(SightRig):
             self.assertRegex(self.ok("usage", *words).out, r"(?m)^bob +2 ")
             self.assertNotIn("alice", self.ok("usage", *words).out)
         self.assertTrue(self.ok("usage", "lab-a").out.endswith(
-            "\nlab 'lab-a': 4 of 4 GPUs in use, 2 more over the cap; jobs wait for 5\n"))
+            "\nlab 'lab-a': 4 of 4 GPUs in use, 2 more over the cap; waiting jobs ask for 5\n"))
         self.assertEqual(self.ok("usage", "overcap").out, "lab 'overcap': 0 GPUs in use\n")
         self.refused("usage", "lab-x", status=3, says=("there is no lab 'lab-x'",))
 
@@ -210,7 +210,7 @@ class Reasons(SightRig):
         self.assertIn("the features 'ib'; partition 'short' has 0", self.text(told))
 
         said = self.ok("why", str(first)).out
-        self.assertRegex(said, rf"^job {first}: it does not wait: it is running, for .*\n  on n1\n")
+        self.assertRegex(said, rf"^job {first}: it is running, for .*\n  on n1\n")
 
     def test_a_node_that_is_away_and_a_limit_of_the_user(self):
         self.slurm.drain_node("n2", reason="bad fan")

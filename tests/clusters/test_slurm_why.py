@@ -66,9 +66,9 @@ class SlurmWhy(SlurmJobsRig):
         self.assertAlmostEqual(seconds(told["start"]["p50"]), began + LIMIT, delta=120)
         self.assertGreaterEqual(told["start"]["past_runs"], 3, "runs are learned from the accounts")
         self.assertTrue(any(offer["change"] == "overcap" and offer["now"] for offer in told["offers"]), told)
-        self.assertIn("no other jobs come meanwhile that go first", told["start"]["assumed"])
+        self.assertIn("no new job goes ahead of it", told["start"]["assumed"])
         said = self.ok("why", str(waiting)).out
-        self.assertRegex(said, r"(?m)^start: by \S+.* in one of two \(P50\), by .* \(P90\), of 200 replays of the queue$")
+        self.assertRegex(said, r"(?m)^start: by \S+.* in half \(P50\) and by .* \(P90\) of 200 replays of the queue$")
         self.assertRegex(said, r"(?m)^sooner:\n(  .*\n)*  overcap: now")
         before = self.record()
         self.assertGreaterEqual(before["open"], 1)

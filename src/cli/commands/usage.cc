@@ -104,7 +104,7 @@ std::string Summary(const UsageReport& report) {
   if (over > 0) text += StrCat(", ", over, " of them over the cap");
   text += StrCat("; ", report.gpus_free, " free");
   if (report.gpus_away > 0) text += StrCat(", ", report.gpus_away, " on nodes that take no jobs");
-  if (use.waiting_gpus > 0) text += StrCat("; jobs wait for ", use.waiting_gpus);
+  if (use.waiting_gpus > 0) text += StrCat("; waiting jobs ask for ", use.waiting_gpus);
   return text + "\n";
 }
 
@@ -118,7 +118,7 @@ std::string LabSummary(const UsageReport& report) {
   std::string text = StrCat("lab ", Quoted(report.lab), ": ", use.gpus, cap ? StrCat(" of ", *cap) : "",
                             cap.value_or(use.gpus) == 1 ? " GPU in use" : " GPUs in use");
   if (use.overcap_gpus > 0) text += StrCat(", ", use.overcap_gpus, " more over the cap");
-  if (use.waiting_gpus > 0) text += StrCat("; jobs wait for ", use.waiting_gpus);
+  if (use.waiting_gpus > 0) text += StrCat("; waiting jobs ask for ", use.waiting_gpus);
   return text + "\n";
 }
 

@@ -21,7 +21,7 @@ constexpr int kMostTasks = 1000;  // of one row
 constexpr size_t kMostWaiting = 20'000;
 constexpr int64_t kSecondUs = 1'000'000;
 
-// Whether it stands in line, or nobody can say when it will.
+// Whether it is in line, so that a start can be foreseen.
 bool InLine(const PictureJob& job) {
   switch (job.wait) {
     case WaitKind::kNone:
@@ -111,7 +111,7 @@ class Maker {
     }
     queue_.rules = pool_.rules;
     queue_.away = pool_.away;
-    queue_.assumed.push_back("no other jobs come meanwhile that go first");
+    queue_.assumed.push_back("no new job goes ahead of it");
     made.queue = std::move(queue_);
     return made;
   }
