@@ -154,6 +154,26 @@ class Nodes(FaultsRig):
         self.assertEqual((job["state"], job["attempt"], job["restarts"]), ("succeeded", 2, 1), job)
         self.assertEqual(len(self.lines("ran")), 3)
 
+    def test_ranks_that_slurm_has_lost_sight_of_end_when_it_starts_the_job_again(self):
+        """slurmd and its steps are killed on n2, the agent and its rank live on; Slurm starts the job on n1."""
+        self.slurm.drain_node("n1")
+        job_id = self.submit("--requeue", *shell(f'echo "$(hostname)" >> "$FACTS/ran"; {self.gate()}'))
+        self.until(lambda: self.lines("ran") == ["n2"], "the job to run", PATIENCE)
+        self.broken = True
+        self.slurm.resume_node("n1")
+        self.slurm.kill_slurmd("n2")
+        steps = [line.split()[0] for line in self.slurm.must(["ps", "-eo", "pid,comm"], node="n2").splitlines() if "slurmstepd" in line]
+        self.slurm.must(["kill", "-KILL", *steps], node="n2")
+        self.slurm.down_node("n2")
+        self.until(lambda: self.lines("ran") == ["n2", "n1"], "the job to run again", PATIENCE)
+        self.assertEqual((self.job(job_id)["state"], self.job(job_id)["attempt"]), ("running", 2))
+        self.assertIn("has not reported its end", self.ok("query", job_id).out)
+        self.until(lambda: self.report(job_id, 1)[-1]["e"] == "end", "the first attempt to see the second", PATIENCE)
+        self.assertEqual(self.report(job_id, 1)[-1]["state"], "preempted")
+        self.open_gate()
+        self.assertEqual(self.overcap("wait", job_id, deadline=PATIENCE).status, 0)
+        self.assertEqual((self.job(job_id)["state"], self.job(job_id)["attempt"]), ("succeeded", 2))
+
     def test_the_agent_is_killed(self):
         job_id = self.submit("--no-requeue", *shell(f"{ONCE}; exec sleep 300"))
         self.until_running(job_id)

@@ -225,7 +225,7 @@ class SlurmAgent {
     part.watch = &*watch_;
     part.courier = courier_;
     part.judge = [this](const Ending& ranks) { return Judge(ranks); };
-    watch_->Begin(&supervisor_, OnNodes(), report);
+    watch_->Begin(&supervisor_, OnNodes(), report, AttemptFolder(Start(1)).Claim());
     part.others = others_;
     part.grace_us = grace_us_;
     part.on_nodes = OnNodes();
@@ -246,6 +246,7 @@ class SlurmAgent {
     const AttemptFolder attempt(options_);
     const int64_t begin_us = clock_.MonotonicUs();
     verdict_.reset();
+    LookBack(report);
     report->Write(ClaimedLine(clock_.WallUs(), claim_));
     if (courier_ != nullptr) courier_->Track({NameOf(attempt.Report())});
     ClusterPart part = PartOf(task, report);
@@ -269,14 +270,29 @@ class SlurmAgent {
 
   bool IsCancelled() const { return files_.Exists(options_.job_dir + "/cancel.json"); }
 
+  // The start that is `later` than this one; before it when negative.
+  AgentOptions Start(int later) const {
+    AgentOptions other = options_;
+    (spec_.array.empty() ? other.attempt : other.slot) += later * std::max(1, spec_.array.Count());
+    return other;
+  }
+
+  // Where Slurm has lost sight of a node, an earlier start may still run there. What Overcap may have said of
+  // its end no longer holds.
+  void LookBack(ReportFile* report) {
+    (void)files_.Remove(options_.job_dir + "/ended.json");
+    const auto earlier = EarlierReports();
+    if (earlier.empty() || earlier.front().end) return;
+    report->Queue(NoteLine(clock_.WallUs(),
+                           "the start before this one has not reported its end; if it still "
+                           "runs, it stops within 30 s"));
+  }
+
   // Reports of the starts before this one, the latest first.
   std::vector<AgentReport> EarlierReports() const {
     std::vector<AgentReport> reports;
-    AgentOptions other = options_;
-    const int step = spec_.array.empty() ? 0 : spec_.array.Count();
-    for (int i = 0; i < 2; ++i) {
-      if (step == 0) --other.attempt;
-      other.slot -= step;
+    for (int i = 1; i <= 2; ++i) {
+      const AgentOptions other = Start(-i);
       const auto text = files_.Read(AttemptFolder(other).Report());
       if (other.attempt < 1 || other.slot < 0 || !text) break;
       reports.push_back(ParseAgentReport(*text));

@@ -32,7 +32,7 @@ int64_t LeadUs(const JobSpec& spec) {
 }
 
 bool SlurmStartsItAgain(const StopEvidence& seen) {
-  return seen.facts && seen.facts->restarts > seen.restart;
+  return seen.replaced || (seen.facts && seen.facts->restarts > seen.restart);
 }
 
 bool TimeIsOver(const JobSpec& spec, const StopEvidence& seen) {

@@ -19,6 +19,7 @@ struct StopEvidence {
   std::optional<std::string> cancel;   // there is a cancel.json; why, for people
   bool told = false;                   // TERM has come to the agent
   bool warned = false;                 // USR1 has come
+  bool replaced = false;               // Slurm has begun a later start of the job elsewhere
   bool before_limit = false;           // the agent itself has ended them, just before the time limit
   std::optional<SlurmJobFacts> facts;  // asked for after the first signal, or at the end
   int restart = 0;                     // SLURM_RESTART_COUNT

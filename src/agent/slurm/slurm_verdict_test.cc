@@ -55,6 +55,12 @@ TEST_F(SlurmVerdictTest, AJobThatSlurmHasSentBackIsNotSentBackAgain) {
   }
 }
 
+TEST_F(SlurmVerdictTest, AStartThatALaterOneHasReplacedAsksForNone) {
+  spec_.requeue = seen_.replaced = true;
+  EXPECT_EQ(Judge(kStopped), "preempted 143: preempted; again: preempted");
+  EXPECT_EQ(Judge(kDone), "preempted 0: preempted; again: preempted");
+}
+
 TEST_F(SlurmVerdictTest, APreemptedJobThatSlurmWouldForgetIsSentBack) {
   EXPECT_EQ(Judge(kStopped, kPreempting), "preempted 143: preempted");
   spec_.requeue = true;

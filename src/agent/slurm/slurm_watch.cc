@@ -31,10 +31,11 @@ SlurmWatch::SlurmWatch(SlurmWatchInputs inputs)
   if (in_.spec.requeue_on_timeout) ask_at_us_ = in_.clock.MonotonicUs() + kFirstAskUs;
 }
 
-void SlurmWatch::Begin(Supervisor* supervisor, bool tells, ReportFile* report) {
+void SlurmWatch::Begin(Supervisor* supervisor, bool tells, ReportFile* report, std::string next) {
   supervisor_ = supervisor;
   tells_ = tells;
   report_ = report;
+  next_ = std::move(next);
   warnings_ = supervisor->WarningsSeen();
   next_look_us_ = in_.clock.MonotonicUs() + kLookUs;
 }
@@ -70,7 +71,7 @@ bool SlurmWatch::Act(std::span<const pollfd>) {
   const int64_t stop_us = StopUs();
   if (stop_us > 0 && !told_ && in_.clock.WallUs() >= stop_us && !(facts_ && facts_->preempted))
     before_limit_ = true;
-  return cancel_ || before_limit_ || heard_;
+  return cancel_ || before_limit_ || heard_ || replaced_;
 }
 
 void SlurmWatch::LookAtSignals() {
@@ -98,6 +99,11 @@ void SlurmWatch::LookAtFiles() {
   next_look_us_ = in_.clock.MonotonicUs() + kLookUs;
   if (report_ != nullptr) report_->Touch();
   cancel_ = cancel_ || PosixFiles().Exists(in_.job_dir + "/cancel.json");
+  LookForNext();
+}
+
+void SlurmWatch::LookForNext() {
+  replaced_ = replaced_ || (!next_.empty() && PosixFiles().Exists(next_));
 }
 
 void SlurmWatch::Ask() {
@@ -152,6 +158,8 @@ StopEvidence SlurmWatch::Collect(const Ending& ranks) {
   seen.ranks = ranks;
   seen.told = told_;
   seen.warned = warned_;
+  LookForNext();
+  seen.replaced = replaced_;
   seen.before_limit = before_limit_ && !told_;
   seen.restart = in_.start.restart;
   seen.begin_us = begin_us_;

@@ -34,8 +34,8 @@ class SlurmWatch : public ClusterWatch {
   explicit SlurmWatch(SlurmWatchInputs inputs);
 
   // Before the ranks. `tells`: whether OnSignal() will; else the supervisor is asked. The report shows that
-  // we live.
-  void Begin(Supervisor* supervisor, bool tells, ReportFile* report);
+  // we live. `next`: the claim of the start after this one, whose ranks must not run beside ours.
+  void Begin(Supervisor* supervisor, bool tells, ReportFile* report, std::string next = {});
 
   int64_t Prepare(std::vector<pollfd>* fds) override;
   bool Act(std::span<const pollfd> fds) override;
@@ -54,6 +54,7 @@ class SlurmWatch : public ClusterWatch {
   int64_t StopUs() const;
   void LookAtSignals();
   void LookAtFiles();
+  void LookForNext();
   void Ask();
   void TakeAnswer();
   void Listen();
@@ -65,11 +66,13 @@ class SlurmWatch : public ClusterWatch {
   Supervisor* supervisor_ = nullptr;
   bool tells_ = false;
   ReportFile* report_ = nullptr;
+  std::string next_;
   int64_t next_look_us_ = 0;  // monotonic
   int64_t ask_at_us_;         // monotonic; for when the time limit comes
   int64_t listen_at_us_;      // monotonic
   int warnings_ = 0;
-  bool told_ = false, heard_ = false, warned_ = false, before_limit_ = false, cancel_ = false;
+  bool told_ = false, heard_ = false, warned_ = false, before_limit_ = false, cancel_ = false,
+       replaced_ = false;
   std::optional<SideTool> question_, listener_;
   std::optional<SlurmJobFacts> facts_;  // the latest answer
   std::optional<SlurmJobFacts> times_;  // the latest that told when the time is over

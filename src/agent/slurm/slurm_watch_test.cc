@@ -74,6 +74,23 @@ TEST_F(SlurmWatchTest, ShowsThatItLivesAndSeesWhoWantsItToEnd) {
             "0");
 }
 
+TEST_F(SlurmWatchTest, SeesThatSlurmHasBegunALaterStart) {
+  EXPECT_EQ(Apart([&] {
+              auto supervisor = Supervisor::Make(clock_, {});
+              SlurmWatch& watch = Watch();
+              const std::string next = folder_.Path() + "/attempt-2/agent-0.claim";
+              watch.Begin(supervisor->get(), false, &*report_, next);
+              clock_.Advance(30 * kSecond);
+              if (watch.Act({})) return 1;
+              (void)PosixFiles().MakeFolders(folder_.Path() + "/attempt-2");
+              (void)PosixFiles().WriteAtomic(next, "{}", false);
+              clock_.Advance(30 * kSecond);
+              if (!watch.Act({})) return 2;
+              return watch.Collect({JobState::kCancelled, 143, 15, -1, ""}).replaced ? 0 : 3;
+            }),
+            "0");
+}
+
 TEST_F(SlurmWatchTest, HearsWhatOnlyStepsAreTold) {
   EXPECT_EQ(Apart([&] {
               auto supervisor = Supervisor::Make(clock_, {});

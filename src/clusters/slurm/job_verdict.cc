@@ -69,9 +69,16 @@ class PlainJudge {
   bool ByReport() {
     if (!report().end || Requeued() || report().end->state == JobState::kPreempted) return false;
     if (MayTryAgain()) return Running();
+    if (report().end->state != JobState::kSucceeded && StartedAgain()) return false;
     TakeEnding(CancelledEnding(evidence_, *report().end, report().ended_us), report().ended_us,
                &verdict_.record);
     return true;
+  }
+
+  // Slurm has done so by itself, after the start that reported.
+  bool StartedAgain() const {
+    return row_ != nullptr && !ReadSlurmState(row_->raw_state).ended &&
+           row_->restarts > evidence_.last.slurm_restart && !evidence_.cancel;
   }
 
   // Its agent begins the next attempt in the same allocation, at once.

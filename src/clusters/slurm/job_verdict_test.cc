@@ -134,6 +134,17 @@ TEST(JobVerdict, AnAttemptThatAskedToBeRepeatedWaits) {
   EXPECT_EQ(Judged(evidence, With(ending)).state, JobState::kRunning);
 }
 
+TEST(JobVerdict, AFailureThatSlurmItselfSendsBackIsNotTheEndASuccessIs) {
+  SqueueJob row = Row("PENDING", "BeginTime");
+  row.restarts = 1;
+  SlurmSight sight = Empty();
+  sight.rows = {&row};
+  EXPECT_EQ(JudgeJob(Ended(JobState::kFailed, 9), sight, kNow).record.state, JobState::kQueued);
+  EXPECT_EQ(JudgeJob(Ended(JobState::kSucceeded, 0), sight, kNow).record.state, JobState::kSucceeded);
+  row.restarts = 0;
+  EXPECT_EQ(JudgeJob(Ended(JobState::kFailed, 9), sight, kNow).record.state, JobState::kFailed);
+}
+
 TEST(JobVerdict, OneThatAskedInVainHasEnded) {
   JobEvidence evidence = Ended(JobState::kPreempted, -1, "preempted");
   evidence.last.report.requeue = "preempted";
