@@ -99,7 +99,10 @@ class PlainJudge {
     if (state.state == JobState::kRunning) return Running();
     // The row is older than the start, or than what a person has done since.
     const bool same_start = row_->restarts <= evidence_.last.slurm_restart;
-    if (same_start && ReportLives(evidence_.last, now_us_)) return Running();
+    if (same_start && ReportLives(evidence_.last, now_us_)) {
+      record.reason.clear();
+      return Running();
+    }
     record.started_us = 0;
     TakeWishes();
     return true;

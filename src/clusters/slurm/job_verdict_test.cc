@@ -109,9 +109,10 @@ TEST(JobVerdict, AJobThatWasHeldOrReleasedAfterTheQueueWasReadIsSo) {
 }
 
 TEST(JobVerdict, AQueueThatIsOlderThanTheStartDoesNotHideIt) {
-  const SqueueJob row = Row("PENDING", "Priority");
+  const SqueueJob row = Row("PENDING", "BeginTime");
   const JobRecord record = Judged(Started(), With(row));
   EXPECT_EQ(record.state, JobState::kRunning);
+  EXPECT_EQ(record.reason, "") << "that is of the time before the start";
   EXPECT_EQ(record.started_us, kNow - 500 * kSecond);
 }
 
