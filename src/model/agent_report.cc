@@ -168,6 +168,7 @@ std::string ClaimToJson(const Claim& claim) {
   out.Field("boot_id", claim.boot_id).Field("by", claim.by);
   if (!claim.host.empty()) out.Field("host", claim.host);
   if (claim.slurm_id > 0) out.Field("slurm_id", claim.slurm_id).Field("slurm_restart", claim.slurm_restart);
+  if (!claim.nodes.empty()) out.Field("nodes", claim.nodes);
   return out.EndObject().Take();
 }
 
@@ -182,6 +183,7 @@ Result<Claim> ClaimFromJson(std::string_view json) {
   reader.Read("host", &claim.host);
   reader.Read("slurm_id", &claim.slurm_id);
   reader.Read("slurm_restart", &claim.slurm_restart);
+  reader.Read("nodes", &claim.nodes);
   OC_TRY_VOID(reader.Check());
   return claim;
 }

@@ -25,7 +25,8 @@ struct Claim {
   // often Slurm had started that before. Only in agent-S.claim; 0: no job of Slurm.
   int64_t slurm_id = 0;
   int slurm_restart = 0;
-  std::string host = {};  // OwnHost() of that process; only in agent-S.claim; "": not recorded
+  std::string nodes = {};  // of that job, as Slurm writes them: "n[1-2]"; only in agent-S.claim
+  std::string host = {};   // OwnHost() of that process; only in agent-S.claim; "": not recorded
   bool operator==(const Claim&) const = default;
 };
 std::string ClaimToJson(const Claim& claim);

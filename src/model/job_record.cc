@@ -48,6 +48,8 @@ void WriteStrings(JsonWriter* out, std::string_view key, const std::vector<std::
 void WriteOutcome(JsonWriter* out, const JobRecord& record) {
   out->Field("state", JobStateName(record.state));
   if (!record.raw_state.empty()) WriteBytes(out, "raw_state", record.raw_state);
+  if (!record.cluster_job.empty()) WriteBytes(out, "cluster_job", record.cluster_job);
+  if (!record.node_list.empty()) WriteBytes(out, "node_list", record.node_list);
   TextOrNull(out, "reason", record.reason);
   if (!record.stale.empty()) WriteBytes(out, "stale", record.stale);
   out->Field("attempt", record.attempt);
@@ -152,6 +154,8 @@ void ReadState(FieldReader* reader, JobRecord* record) {
 
 void ReadOutcome(FieldReader* reader, JobRecord* record) {
   ReadState(reader, record);
+  reader->Read("cluster_job", &record->cluster_job);
+  reader->Read("node_list", &record->node_list);
   reader->Read("reason", &record->reason);
   reader->Read("stale", &record->stale);
   reader->Read("attempt", &record->attempt);

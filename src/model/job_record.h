@@ -32,10 +32,12 @@ struct TaskCounts {
 struct JobRecord {
   JobSpec spec;
   JobState state = JobState::kUnknown;
-  std::string raw_state;  // the cluster's own word
-  std::string reason;     // why it waits, or why it ended as it did; may be empty
-  std::string stale;      // "as of 3m ago: ...": the cluster could not be asked now; "": it could
-  int attempt = 0;        // 0: never started
+  std::string raw_state;    // the cluster's own word
+  std::string cluster_job;  // what the cluster calls it, where that is another word than the id; "": unknown
+  std::string node_list;    // "n[1-2]": where it runs, or ran last; "": unknown
+  std::string reason;       // why it waits, or why it ended as it did; may be empty
+  std::string stale;        // "as of 3m ago: ...": the cluster could not be asked now; "": it could
+  int attempt = 0;          // 0: never started
   int restarts = 0;
   int exit_status = -1;  // -1: none yet
   int signal = 0;

@@ -52,6 +52,8 @@ JobRecord AnyRecord() {
   record.partition = *Bytes();
   record.preemptions = *Small();
   record.preempted_by = *Bytes();
+  record.cluster_job = *Bytes();
+  record.node_list = *Bytes();
   record.spec.placement.partitions = *rc::gen::container<std::vector<std::string>>(Bytes());
   record.exit_status = *Small();
   record.signal = *Small();

@@ -33,7 +33,9 @@ class Jobs(SlurmJobsRig):
         self.assertIn(f"overcap:{job_id}", self.scontrol(job_id)["Comment"])
         self.assertEqual((self.folder(job_id) / "slurm.log").read_text(), "", "empty unless something broke")
         self.assertIn(job_id, self.ok("ls").out)
-        self.assertIn("succeeded", self.ok("query", job_id).out)
+        number = self.slurm_id(job_id)
+        self.assertRegex(self.ok("query", job_id).out, rf"state +succeeded[^$]*cluster +sky, its job {number}\nnodes +n[12]\n")
+        self.assertEqual((job["cluster_job"], job["node_list"] in ("n1", "n2")), (str(number), True), job)
 
     def test_exit_statuses_are_the_jobs_own(self):
         jobs = {self.submit(*shell(script)): status for script, status in

@@ -72,6 +72,7 @@ class SlurmAgent {
     claim_ = OwnClaim();
     claim_.slurm_id = start_.job_id;
     claim_.slurm_restart = start_.restart;
+    claim_.nodes = ToUtf8(variables_.Get("SLURM_JOB_NODELIST"));
     OC_TRY(listener, ListenerOf());
     OC_TRY(others, OthersOf());
     others_ = std::move(others);

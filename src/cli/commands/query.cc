@@ -68,6 +68,9 @@ void PrintFacts(World& world, const JobRecord& record) {
   Fact(out, "attempt", AttemptText(record));
   if (spec.user != world.user()) Fact(out, "user", spec.user);
   Fact(out, "lab", spec.lab);
+  if (!record.cluster_job.empty())
+    Fact(out, "cluster", StrCat(spec.cluster, ", its job ", record.cluster_job));
+  Fact(out, "nodes", record.node_list);
   Fact(out, "partition", PartitionText(record.state, record.partition, spec.placement.partitions));
   if (record.preemptions > 0)
     Fact(out, "preempted", StrCat(CountOf(record.preemptions, "time"), ", last by ", record.preempted_by));

@@ -37,6 +37,7 @@ struct AttemptReport {
   int attempt = 0, slot = 0;  // 0: there is none
   int64_t slurm_id = 0;       // of that start; 0: not told
   int slurm_restart = 0;
+  std::string nodes;  // "n[1-2]"; "": not told
   AgentReport report;
   int64_t touched_us = 0;  // when it last gave a sign of life
   std::vector<int> gpus;   // of its first node, where told

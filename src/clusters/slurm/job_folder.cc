@@ -130,11 +130,12 @@ std::optional<JobRecord> SlurmJobFolder::Ended(const JobSpec& spec) const {
 }
 
 AttemptReport SlurmJobFolder::ReadReport(int attempt, int slot) const {
-  AttemptReport found{attempt, slot, 0, 0, {}, 0, {}};
+  AttemptReport found{attempt, slot, 0, 0, {}, {}, 0, {}};
   const std::string agent = StrCat(AttemptPath(path_, attempt), "/agent-", slot);
   if (const auto claim = ReadPath(agent + ".claim")) {
     found.slurm_id = NumberOf(*claim, "slurm_id");
     found.slurm_restart = static_cast<int>(NumberOf(*claim, "slurm_restart"));
+    found.nodes = TextOf(*claim, "nodes");
     found.touched_us = TouchedUs(agent + ".claim");
   }
   if (const auto text = ReadPath(agent + ".jsonl")) {

@@ -80,13 +80,14 @@ TEST_F(JobFolderTest, TheLastAttemptIsTheEvidence) {
   ASSERT_TRUE(folder_.Make(spec, ""));
   EXPECT_EQ(folder_.Evidence(spec).last.attempt, 0);
   Write("attempt-1/agent-0.jsonl", "{\"e\":\"end\",\"t\":1,\"state\":\"preempted\"}\n");
-  Write("attempt-2/agent-0.claim", R"({"pid":1,"slurm_id":7,"slurm_restart":1})");
+  Write("attempt-2/agent-0.claim", R"({"pid":1,"slurm_id":7,"slurm_restart":1,"nodes":"n[1-2]"})");
   Write("attempt-2/agent-0.jsonl", "{\"e\":\"started\",\"t\":9,\"pids\":[3],\"master_port\":1}\n{\"e\":\"en");
   Write("attempt-2/environment", std::string("A=1\0CUDA_VISIBLE_DEVICES=0\0SLURM_JOB_GPUS=2-3\0", 46));
   const AttemptReport last = folder_.Evidence(spec).last;
   EXPECT_EQ(last.attempt, 2);
   EXPECT_EQ(last.slurm_id, 7);
   EXPECT_EQ(last.slurm_restart, 1);
+  EXPECT_EQ(last.nodes, "n[1-2]");
   EXPECT_EQ(last.report.started_us, 9);
   EXPECT_FALSE(last.report.end);
   EXPECT_GT(last.touched_us, 0);

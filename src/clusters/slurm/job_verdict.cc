@@ -292,6 +292,9 @@ Verdict JudgeJob(const JobEvidence& evidence, const SlurmSight& sight, int64_t n
   JobRecord& record = verdict.record;
   record.spec = evidence.spec;
   record.dir = evidence.folder;
+  if (evidence.handle) record.cluster_job = std::to_string(evidence.handle->slurm_id);
+  const bool ran = record.state == JobState::kRunning || IsFinal(record.state);
+  if (ran && evidence.spec.array.empty()) record.node_list = evidence.last.nodes;
   record.logs = LogsOf(evidence, record.attempt);
   return verdict;
 }
@@ -311,6 +314,7 @@ JobRecord ForeignRecord(const SqueueJob& row, const std::string& cluster) {
   const SlurmState state = ReadSlurmState(row.raw_state, row.raw_reason);
   record.state = state.state;
   record.reason = state.reason;
+  record.node_list = row.node_list;
   record.restarts = row.restarts;
   record.spec.resources.gpus = row.tres.gpus;
   record.spec.resources.nodes = std::max(1, row.nodes);
