@@ -26,8 +26,7 @@ struct Draft {
   JobSpec spec;
   Workdir workdir;
   std::vector<std::string> variables;
-  std::string program;  // the file that the command stands for now
-  std::string script;   // the batch script, its path in the folder; "": none
+  std::string script;  // the batch script, its path in the folder; "": none
   std::vector<std::string> notes = {};
 };
 
@@ -72,14 +71,22 @@ JobSpec SpecOf(const JobRequest& request, const JobDefaults& defaults, const Sub
   return spec;
 }
 
-// What the command stands for where it will run; whatever is wrong with it is the user's to change.
-Result<std::string> FindProgram(const Draft& draft) {
+// The command must be a program; one that is no part of the code may be on the machines of the cluster only.
+Result<void> CheckProgram(const Capabilities& can, Draft* draft_out) {
+  Draft& draft = *draft_out;
   if (draft.spec.command.empty()) {
     return Fail(ErrorCode::kUsage, "there is no command to run", "overcap submit CMD...");
   }
   auto program = ResolveProgram(draft.spec.command[0], PathOf(draft.variables), draft.workdir.path);
-  if (program) return program;
+  if (program) return {};
   Error error = std::move(program).error();
+  const std::string& word = draft.spec.command[0];
+  const bool of_code = word.find('/') != std::string::npos && !word.starts_with('/');
+  if (error.code == ErrorCode::kNotFound && can.max_nodes != 1 && !of_code) {
+    draft.notes.push_back(StrCat("command ", Quoted(word),
+                                 " is not on this machine; the job fails where its node has none either"));
+    return {};
+  }
   const bool denied = error.code == ErrorCode::kDenied;
   return Fail(ErrorCode::kUsage, denied ? error.message + ": no permission" : error.message, error.hint);
 }
@@ -131,7 +138,6 @@ Result<Draft> MakeDraft(const JobRequest& request, const SubmitTools& tools) {
   Draft draft{.spec = SpecOf(request, config.defaults, tools),
               .workdir = {},
               .variables = {},
-              .program = {},
               .script = request.batch_script};
   // Before everything else: what the cluster begins now goes on beside it.
   if (tools.submit_follows) tools.cluster.Expect({draft.spec, ""});
@@ -145,8 +151,7 @@ Result<Draft> MakeDraft(const JobRequest& request, const SubmitTools& tools) {
   draft.workdir = std::move(workdir);
   draft.spec.workdir = draft.workdir.path;
   OC_TRY_VOID(SetMounts(request, config, &draft));
-  OC_TRY(program, FindProgram(draft));
-  draft.program = std::move(program);
+  OC_TRY_VOID(CheckProgram(can, &draft));
   OC_TRY_VOID(CheckCapabilities(draft.spec, can, tools.cluster.Name()));
   OC_TRY_VOID(tools.cluster.Plan(draft.spec));
   return draft;

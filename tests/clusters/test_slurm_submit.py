@@ -163,7 +163,7 @@ class Placement(SlurmSubmit):
     def test_a_wrong_submit_leaves_no_sbatch_behind(self):
         """sbatch is begun before the job is checked, and has sent nothing when the job turns out to be none."""
         before = self.slurm.rpc_counts()
-        for words, status in ((("no-such-program-here",), 2), (("--workdir", "nowhere", "true"), 2), (("-n", "99", "true"), 2)):
+        for words, status in ((("./no-such-program-here",), 2), (("--workdir", "nowhere", "true"), 2), (("-n", "99", "true"), 2)):
             self.assertEqual(self.overcap("submit", *words).status, status)
         self.assertNotIn("REQUEST_SUBMIT_BATCH_JOB", self.slurm.rpc_counts().since(before).types)
         self.nothing_left()
@@ -301,6 +301,19 @@ class Scripts(SlurmSubmit):
         self.refused("submit", "--sweep", "lr=1,2", "--array", "0-1", "true", says=["--array", "--sweep-limit"])
         self.refused("submit", "--sweep-limit", "2", "true", says="without --sweep")
         self.nothing_left()
+
+
+class Programs(SlurmSubmit):
+    def test_a_program_that_only_nodes_have_is_a_note(self):
+        program = f"/dev/shm/{self.root.name}"  # each node has a /dev/shm of its own
+        self.slurm.must(["sh", "-c", f"printf '#!/bin/sh\\necho on $(hostname)\\n' > {program} && chmod 755 {program}"], node="n1")
+        done = self.ok("submit", "--wait", "-n", "0", "-w", "n1", program)
+        self.assertIn(f"command '{program}' is not on this machine", done.err)
+        self.assertEqual(self.rank_log(done.out.split()[0]), "on n1\n")
+        done = self.overcap("submit", "--wait", "-n", "0", "-w", "n2", program)
+        job = self.job(done.out.split()[0])
+        self.assertEqual((done.status, job["state"]), (127, "failed"), str(done))
+        self.assertIn(program, job["reason"])
 
 
 class BadInput(SlurmSubmit):
