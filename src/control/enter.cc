@@ -73,6 +73,9 @@ std::vector<std::string> SshWords(const std::string& shell, std::string_view lin
 
 Result<void> ChooseProgram(const EnterOptions& options, const Variables& own, Replacement* plan) {
   const std::string shell = LoginShell();
+  // `scp FILE HOST:` lands at home, as on every host.
+  if (options.ssh && CarriesFiles(own.Get("SSH_ORIGINAL_COMMAND")))
+    plan->folder = HomeFolder().value_or(plan->folder);
   if (options.ssh || options.command.empty()) {
     plan->program = shell;
     plan->argv =
@@ -155,6 +158,12 @@ std::vector<std::string> EnterVariables(const std::vector<std::string>& of_job,
       merged.Set(name, std::string_view(entry).substr(std::min(name.size() + 1, entry.size())));
   }
   return merged.entries();
+}
+
+bool CarriesFiles(std::string_view line) {
+  const std::string_view program = line.substr(0, line.find(' '));
+  const std::string_view name = program.substr(program.rfind('/') + 1);
+  return name == "sftp-server" || name == "internal-sftp" || name == "scp" || name == "rsync";
 }
 
 std::vector<std::string> SshVariables(const std::vector<std::string>& of_job,

@@ -33,6 +33,8 @@ Result<EnterOptions> ParseEnterOptions(const std::vector<std::string>& words);
 std::vector<std::string> EnterVariables(const std::vector<std::string>& of_job,
                                         const std::vector<std::string>& of_here,
                                         const std::vector<std::string>& here);
+// Whether a line that sshd was asked to run only carries files: scp, sftp, rsync.
+bool CarriesFiles(std::string_view line);
 // What sshd told about the connection, over the variables of the job.
 std::vector<std::string> SshVariables(const std::vector<std::string>& of_job,
                                       const std::vector<std::string>& of_sshd);

@@ -37,6 +37,15 @@ TEST(Enter, WhatTheNodeSetsCountsMoreThanWhatTheJobWasGiven) {
             (Words{"CUDA_VISIBLE_DEVICES="}));
 }
 
+TEST(Enter, KnowsLinesThatOnlyCarryFiles) {
+  for (const char* line : {"/usr/lib/openssh/sftp-server", "internal-sftp -l INFO", "scp -t .",
+                           "rsync --server -vlogDtpre.iLsfxC . x"}) {
+    EXPECT_TRUE(CarriesFiles(line)) << line;
+  }
+  for (const char* line : {"", "bash -l", "python scp.py", "scp-now", "echo scp"})
+    EXPECT_FALSE(CarriesFiles(line)) << line;
+}
+
 TEST(Enter, TheConnectionOfSshIsTheOneThatCounts) {
   EXPECT_EQ(SshVariables({"A=1", "SSH_TTY=/old", "TERM=dumb", "LANG=C"},
                          {"SSH_CONNECTION=x", "TERM=xterm", "LANG=de", "HOME=/sshd", "PATH=/sshd"}),

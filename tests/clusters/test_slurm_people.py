@@ -159,7 +159,7 @@ class People(unittest.TestCase):
 
     def test_an_allocation_outlives_its_terminal_and_ssh_leads_into_it(self):
         terminal = self.terminal()
-        terminal.type(f"{self.binary} alloc -n 2")
+        terminal.type(f"mkdir -p project && cd project && {self.binary} alloc -n 2")
         terminal.expect(r"dev: running .* on n\d, 2 GPUs")
         terminal.expect("ready> ")
         terminal.hang_up()
@@ -169,7 +169,7 @@ class People(unittest.TestCase):
         self.assertEqual(self.entries(), {"overcap-dev": node})
         script = 'hostname; echo "$CUDA_VISIBLE_DEVICES"; echo "$SLURM_JOB_ID"; pwd; exit 4'
         done = self.ssh("overcap-dev", script)
-        expected = f"{node}\n0,1\n{self.slurm_id(held['job'])}\n{self.home}\n"
+        expected = f"{node}\n0,1\n{self.slurm_id(held['job'])}\n{self.home}/project\n"
         self.assertEqual((done.stdout, done.stderr, done.returncode), (expected, "", 4))
         self.assertEqual(self.overcap("ssh", "dev", "hostname").stdout, f"{node}\n")
         # An editor's ssh knows nothing of the user's shell: neither where the jobs are nor where Slurm is.
@@ -185,12 +185,12 @@ class People(unittest.TestCase):
         self.assertNotEqual(self.ssh("overcap-dev", "true").returncode, 0)
 
     def check_files(self):
-        """scp and sftp, byte for byte."""
+        """scp and sftp, byte for byte; they start at home."""
         (self.home / "sent").write_bytes(os.urandom(300_000) + bytes(range(256)))
         (self.home / "sent").chmod(0o644)
-        done = self.ssh("-q", str(self.home / "sent"), f"overcap-dev:{self.home}/by-scp", program="scp")
+        done = self.ssh("-q", str(self.home / "sent"), "overcap-dev:by-scp", program="scp")
         self.assertEqual(done.returncode, 0, done.stderr)
-        batch = f"get {self.home}/by-scp {self.home}/by-sftp\n"
+        batch = f"get by-scp {self.home}/by-sftp\n"
         done = self.ssh("-b", "-", "overcap-dev", program="sftp", input=batch)
         self.assertEqual(done.returncode, 0, done.stderr)
         done = self.ssh("overcap-dev", f"cmp {self.home}/sent {self.home}/by-scp && cmp {self.home}/sent {self.home}/by-sftp")
