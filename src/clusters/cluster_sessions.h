@@ -2,6 +2,7 @@
 // People inside a cluster's allocations: shells and commands beside a running job.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,8 @@ class ClusterSessions {
   virtual std::string VariablesOfANode() const = 0;
   // Whether a line that a planned program writes to stderr tells nothing but how the command ended.
   virtual bool IsChatter(std::string_view line) const = 0;
+  // What it means when this line of the launcher's stderr says that there will be no session.
+  virtual std::optional<Error> FailureIn(std::string_view line) const = 0;
   // What a process that starts from elsewhere (of ssh, in no shell of the user's) needs to find the cluster
   // as this one does: NAME=VALUE, nothing secret.
   virtual std::vector<std::string> Contact() const = 0;

@@ -133,6 +133,10 @@ bool Wanted(const LogFile& log, int attempt, const std::vector<int>& ranks) {
 }
 
 std::string WhatThereIs(const JobRecord& record) {
+  if (record.dir.empty() && record.spec.command.empty())
+    return StrCat(
+        "it was not submitted by Overcap; the cluster knows where it writes (Slurm: scontrol show job ",
+        record.spec.id, ")");
   if (record.attempt == 0) return StrCat("it is ", JobStateName(record.state), " and has not started yet");
   if (!record.spec.array.empty()) {
     return StrCat("its tasks are ", FormatArraySpec(record.spec.array), "; overcap query --tasks ",

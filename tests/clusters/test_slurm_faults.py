@@ -60,6 +60,9 @@ class Controller(FaultsRig):
             self.assertEqual((done.status, done.out), (5, ""), str(done))
             self.assertRegex(done.err.lower(), "controller")
             self.assertEqual(sorted(os.listdir(self.home / "jobs")), sorted([waits, runs]), "nothing is left of it")
+            done = self.overcap("shell", "-n", "0", "true", deadline=90)
+            self.assertEqual((done.status, done.out), (5, ""), str(done))
+            self.assertRegex(done.err, r"^overcap: cluster 'sky': the controller does not answer .*\nhint: .*\n$")
             done = self.overcap("abort", "--no-wait", waits, deadline=90)
             self.assertNotEqual(done.status, 0, str(done))
             # The job ends meanwhile: its own evidence counts.

@@ -332,6 +332,13 @@ class BadInput(SlurmSubmit):
             self.refused("submit", *flags, "true", status=2)
         self.nothing_left()
 
+    def test_refusals_name_what_to_type(self):
+        number = self.slurm.submit("-H", "-A", "lab-a", "-o", "/dev/null", "--wrap", "true")
+        self.refused("query", f"{number}+1", says=[f"heterogeneous job {number}", "squeue -j"])
+        self.refused("logs", str(number), status=3, says="not submitted by Overcap")
+        self.refused("submit", "-A", "lab-a", "true", says="did you mean '--account'?")
+        self.slurm.must(["scancel", str(number)])
+
     def test_no_sbatch_is_said_and_leaves_nothing(self):
         self.configure(settings=f"programs: {self.root / 'nowhere'}")
         self.refused("submit", "true", status=5, says=["no 'sbatch'", "nowhere"])

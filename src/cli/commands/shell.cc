@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
+
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
@@ -61,18 +63,23 @@ class Waiting {
   int64_t since_us_;
 };
 
-Result<int> RunSession(World& world, ClusterSessions& sessions, const JobSpec& spec,
-                       const Replacement& plan) {
+Result<int> RunSession(World& world, ClusterSessions& sessions, const JobSpec& spec, const Replacement& plan,
+                       bool terminal) {
   Output& out = world.out();
   Waiting waiting(world, sessions, spec);
+  std::optional<Error> failure;
   TerminalWatch watch;
-  watch.is_chatter = [&](std::string_view line) { return sessions.IsChatter(line); };
-  if (!out.quiet()) watch.waiting = [&] { waiting.Show(); };
+  watch.is_chatter = [&](std::string_view line) {
+    if (auto found = sessions.FailureIn(line)) failure = std::move(found);
+    return failure || sessions.IsChatter(line);
+  };
+  if (terminal && !out.quiet()) watch.waiting = [&] { waiting.Show(); };
   watch.taken_over = [&] { out.ClearProgress(); };
   auto run = RunOnTerminal(plan, watch);
   out.ClearProgress();
   if (!run) return Fail(std::move(run).error());
-  if (!run->interrupted) return run->exit_status;
+  if (failure && run->exit_status != 0) return Fail(*failure);
+  if (!terminal || !run->interrupted) return run->exit_status;
   out.Note("given up; nothing is held");
   return kStatusDetached;
 }
@@ -92,8 +99,7 @@ Result<int> RunShell(World& world, const Args& args) {
     return 0;
   }
   OC_TRY_VOID(world.out().Flush());
-  if (!terminal) return Fail(Become(plan));
-  return RunSession(world, *sessions, spec, plan);
+  return RunSession(world, *sessions, spec, plan, terminal);
 }
 
 }  // namespace

@@ -307,7 +307,14 @@ constexpr FlagSynonym kSynonyms[] = {{"--sbatch-args", "--slurm-args"},
                                      {"--constraint", "--gpu-type"},
                                      {"--gres", "--gpus"},
                                      {"--dependency", "--after"},
-                                     {"--cpus-per-task", "--cpus"}};
+                                     {"--cpus-per-task", "--cpus"},
+                                     {"-A", "--account"},
+                                     {"-N", "--nodes"},
+                                     {"-G", "--gpus"},
+                                     {"-J", "--name"},
+                                     {"-D", "--workdir"},
+                                     {"-d", "--after"},
+                                     {"-a", "--array"}};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -72,9 +73,32 @@ int WarnSeconds(const JobSpec& spec) {
 
 ToolContext JobPlanner::Named(const JobSpec& spec) const {
   const SchedulerSettings& ours = context_->settings().scheduler;
-  return {context_->settings().name, Either(spec.placement.account, ours.account),
-          Join(Either(spec.placement.partitions, ours.partitions), ","), Either(spec.placement.qos, ours.qos),
-          ours.constraint};
+  return {context_->settings().name,
+          Either(spec.placement.account, ours.account),
+          Join(Either(spec.placement.partitions, ours.partitions), ","),
+          Either(spec.placement.qos, ours.qos),
+          ours.constraint,
+          [this] { return AccountsOfUser(); },
+          [this] { return PartitionNames(); }};
+}
+
+std::string JobPlanner::AccountsOfUser() const {
+  const auto text = context_->mirror().Read(MirrorKind::kAssociations, kRareUs);
+  const auto all = text ? ParseAssociations(*text->text) : Result<std::vector<SlurmAssociation>>();
+  std::set<std::string> names;
+  for (const SlurmAssociation& one : all ? *all : std::vector<SlurmAssociation>()) {
+    if (one.user == UserName()) names.insert(one.account);
+  }
+  if (names.empty()) return "sacctmgr show assoc user=$USER format=account,qos shows yours";
+  return StrCat("yours: ", Join({names.begin(), names.end()}, ", "));
+}
+
+std::string JobPlanner::PartitionNames() const {
+  const auto text = context_->mirror().Read(MirrorKind::kPartitions, kRareUs);
+  const auto all = text ? ParsePartitions(*text->text) : Result<std::vector<SlurmPartition>>();
+  std::vector<std::string> names;
+  for (const SlurmPartition& one : all ? *all : std::vector<SlurmPartition>()) names.push_back(one.name);
+  return names.empty() ? "sinfo -s lists them" : StrCat("there are: ", Join(names, ", "));
 }
 
 SbatchSettings JobPlanner::Settings(const JobSpec& spec) {

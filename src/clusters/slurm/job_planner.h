@@ -24,7 +24,7 @@ class JobPlanner {
   std::vector<std::string> Command(const std::string& id, const Placement& placement);
   // What a plan looks like to people: the command line and the script.
   std::string Text(const JobSpec& spec, const SbatchPlan& plan) const;
-  // What was asked for, to name it in messages.
+  // What was asked for, to name it in messages. Not to be kept longer than this planner.
   ToolContext Named(const JobSpec& spec) const;
 
   // The configuration's settings with what the spec says over them, and the account and QOS that go with its
@@ -35,6 +35,8 @@ class JobPlanner {
 
  private:
   void ChoosePlaceFor(const std::string& user, SbatchSettings* settings);
+  std::string AccountsOfUser() const;
+  std::string PartitionNames() const;
   Result<void> CheckLimits(const JobSpec& spec) const;
   Result<void> CheckFits(const JobSpec& spec);
   Result<std::vector<SlurmNode>> ReadNodes(int64_t max_age_us);

@@ -317,6 +317,11 @@ void SlurmJobs::MoveLatestNumberLast(std::vector<std::pair<std::string, JobSpec>
 // Newest first, so that few folders need to be read.
 Result<std::string> SlurmJobs::ResolveOne(const std::string& ref, const std::vector<std::string>& all) {
   const bool last = ref == "last";
+  if (const size_t plus = ref.find('+'); plus != std::string::npos && IsSlurmNumber(ref.substr(0, plus)))
+    return Fail(ErrorCode::kUsage,
+                StrCat("'", ref, "' is a part of Slurm's heterogeneous job ", ref.substr(0, plus),
+                       ", and Overcap shows no parts"),
+                StrCat("squeue -j ", ref, " and scontrol show job ", ref, " show it"));
   std::vector<std::pair<std::string, JobSpec>> known;
   int64_t newest_s = 0;
   const auto take = [&](const std::string& id) {

@@ -11,6 +11,7 @@
 #include "clusters/slurm/session_command.h"
 #include "clusters/slurm/slurm_queue.h"
 #include "clusters/slurm/state_words.h"
+#include "clusters/slurm/submit_reply.h"
 #include "clusters/slurm/tool_variables.h"
 #include "model/host_list.h"
 #include "sys/variables.h"
@@ -186,6 +187,12 @@ std::string SlurmSessions::VariablesOfANode() const {
 
 bool SlurmSessions::IsChatter(std::string_view line) const {
   return IsSrunChatter(line);
+}
+
+std::optional<Error> SlurmSessions::FailureIn(std::string_view line) const {
+  if (!line.starts_with("srun: ") || line.find("Unable to allocate resources: ") == std::string_view::npos)
+    return std::nullopt;
+  return ReadToolFailure("srun", line, 1, {context_->settings().name}).error;
 }
 
 std::vector<std::string> SlurmSessions::Contact() const {

@@ -23,6 +23,7 @@ class SlurmSessions : public ClusterSessions {
   Result<std::vector<std::string>> NodesOf(const JobRecord& record) override;
   std::string VariablesOfANode() const override;
   bool IsChatter(std::string_view line) const override;
+  std::optional<Error> FailureIn(std::string_view line) const override;
   std::vector<std::string> Contact() const override;
 
  private:

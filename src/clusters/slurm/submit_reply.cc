@@ -13,9 +13,10 @@ constexpr size_t kLongestWords = 400;
 struct FailureRow {
   std::string_view text;  // of Slurm; the first row that is found counts
   ErrorCode code;
-  std::string_view message;  // $account, $partition, $qos, $constraint stand for what was asked
-  std::string_view hint;
+  std::string_view message;  // $account, $partition, $qos, $constraint: what was asked for
+  std::string_view hint;     // $accounts, $partitions: those of ToolContext
   bool maybe_done = false;
+  bool without_qos = false;  // only where none was named
 };
 
 constexpr FailureRow kFailures[] = {
@@ -65,6 +66,11 @@ constexpr FailureRow kFailures[] = {
      "sacctmgr show assoc user=$USER format=account,partition,qos shows what you may use"},
     {"Invalid partition name specified", ErrorCode::kUsage, "there is no partition '$partition'",
      "sinfo -s lists the partitions"},
+    {"No partition specified or system default partition", ErrorCode::kUsage,
+     "it has no default partition, and none was named", "name one with -p; $partitions"},
+    {"Invalid qos specification", ErrorCode::kDenied,
+     "partition '$partition' does not take the default QOS of account '$account'",
+     "name an account that it takes with --account; $accounts", false, true},
     {"Invalid qos specification", ErrorCode::kDenied,
      "qos '$qos' does not exist, or account '$account' may not use it",
      "sacctmgr show assoc user=$USER format=account,qos shows what you may use"},
@@ -122,8 +128,8 @@ constexpr FailureRow kFailures[] = {
 };
 
 std::string_view WithoutProgram(std::string_view line) {
-  for (std::string_view start :
-       {"error: ", "fatal: ", "Batch job submission failed: ", "slurm_load_jobs error: "}) {
+  for (std::string_view start : {"error: ", "fatal: ", "Batch job submission failed: ",
+                                 "Unable to allocate resources: ", "slurm_load_jobs error: "}) {
     const size_t at = line.find(start);
     if (at < 40) line.remove_prefix(at + start.size());
   }
@@ -164,6 +170,18 @@ std::string Fill(std::string_view pattern, const ToolContext& context) {
   return text;
 }
 
+std::string Hint(std::string_view pattern, const ToolContext& context) {
+  std::string hint(pattern);
+  const auto fill = [&](std::string_view name, const std::function<std::string()>& names,
+                        std::string_view otherwise) {
+    if (hint.find(name) != std::string::npos)
+      ReplaceAll(name, names ? names() : std::string(otherwise), &hint);
+  };
+  fill("$accounts", context.accounts, "sacctmgr show assoc user=$USER format=account,qos shows yours");
+  fill("$partitions", context.partitions, "sinfo -s lists them");
+  return hint;
+}
+
 }  // namespace
 
 Result<SubmitReply> ParseSubmitReply(std::string_view text) {
@@ -188,12 +206,14 @@ ToolFailure ReadToolFailure(std::string_view program, std::string_view stderr_te
   const std::string where = StrCat("cluster ", Quoted(context.cluster), ": ");
   for (const FailureRow& row : kFailures) {
     if (stderr_text.find(row.text) == std::string_view::npos) continue;
+    if (row.without_qos && !context.qos.empty()) continue;
     return {{row.code, StrCat(where, Fill(row.message, context), " (", program, ": ", own, ")"),
-             std::string(row.hint)},
+             Hint(row.hint, context)},
             row.maybe_done};
   }
   // "Unspecified error" is also what a site's own submit filter leads to, whose words stand above it.
-  const bool refused = stderr_text.find("Batch job submission failed") != std::string_view::npos;
+  const bool refused = stderr_text.find("Batch job submission failed") != std::string_view::npos ||
+                       stderr_text.find("Unable to allocate resources") != std::string_view::npos;
   return {{refused ? ErrorCode::kDenied : ErrorCode::kInternal, StrCat(where, program, " failed: ", own), ""},
           !refused};
 }

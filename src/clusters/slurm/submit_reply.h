@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ Result<SubmitReply> ParseSubmitReply(std::string_view text);
 struct ToolContext {
   std::string cluster;  // our name for it
   std::string account = {}, partition = {}, qos = {}, constraint = {};
+  // Asked only when something was refused: which there are, or how to find out.
+  std::function<std::string()> accounts = {}, partitions = {};
 };
 
 struct ToolFailure {

@@ -43,6 +43,28 @@ TEST(ToolFailures, ARefusalNamesWhatWasAskedForAndKeepsSlurmsWords) {
   EXPECT_FALSE(failure.maybe_done);
 }
 
+TEST(ToolFailures, WithoutAQosTheAccountIsWhatIsMissing) {
+  const std::string_view words = "sbatch: error: Batch job submission failed: Invalid qos specification\n";
+  const ToolContext plain{"sky", "", "overcap", "", "", [] { return "yours: lab-a, overcap"; }, {}};
+  const ToolFailure failure = ReadToolFailure("sbatch", words, 1, plain);
+  EXPECT_EQ(failure.error.message,
+            "cluster 'sky': partition 'overcap' does not take the default QOS of account (default) (sbatch: "
+            "Invalid qos specification)");
+  EXPECT_EQ(failure.error.hint, "name an account that it takes with --account; yours: lab-a, overcap");
+  const ToolContext with_qos{"sky", "lab-a", "overcap", "high", "", {}, {}};
+  EXPECT_NE(ReadToolFailure("sbatch", words, 1, with_qos).error.message.find("qos 'high' does not exist"),
+            std::string::npos);
+}
+
+TEST(ToolFailures, WithoutADefaultPartitionThePartitionsAreNamed) {
+  const std::string_view words =
+      "sbatch: error: Batch job submission failed: No partition specified or system default partition\n";
+  const ToolContext context{"sky", "", "", "", "", {}, [] { return "there are: debug, short"; }};
+  const Error error = ReadToolFailure("sbatch", words, 1, context).error;
+  EXPECT_EQ(error.code, ErrorCode::kUsage);
+  EXPECT_EQ(error.hint, "name one with -p; there are: debug, short");
+}
+
 TEST(ToolFailures, AFeatureThatOnlySlurmWasToldOfIsNotCalledADefault) {
   const std::string_view words =
       "sbatch: error: Batch job submission failed: Invalid feature specification\n";
