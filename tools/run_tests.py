@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the test programs of builds and the Python suites under tests/, and counts every single test.
 
-Usage: tools/run_tests.py [--jobs N] [--most N] [--keep-going] [--no-python] --build NAME... [FILTER]
+Usage: tools/run_tests.py [--jobs N] [--most N] [--keep-going] [--no-python] [--slurm RELEASE...] --build NAME... [FILTER]
 
   --build release      test programs of build/release; may be given several times. The first one's `overcap` is
                        what the Python suites (tests/*/test_*.py, stdlib unittest) run as $OVERCAP_BINARY. With
@@ -11,6 +11,8 @@ Usage: tools/run_tests.py [--jobs N] [--most N] [--keep-going] [--no-python] --b
   --most N             Python suites apart from test programs: --jobs of each at once, and up to N Python suites while only test
                        programs, which get low priority, keep the processors busy: many wait for real servers, programs compute
   --no-python          test programs only
+  --slurm RELEASE      Python suites with the line `ON_EVERY_SLURM = True` once more with the Slurm of that Debian release
+                       (tools/slurm_root), as `clusters/test_x@RELEASE`; may be given several times
   --failed-step NAME   something before the tests failed: counted and named at the end
   FILTER               suites whose name contains it; with `SUITE:TEST` only tests whose name contains TEST
 
@@ -65,6 +67,7 @@ class Suite:
     deadline: int
     binary: pathlib.Path
     only: str = ""      # tests whose name contains this
+    slurm: str = ""     # the Debian release whose Slurm it runs on; "": this machine's
 
 
 @dataclasses.dataclass
@@ -81,15 +84,19 @@ class Outcome:
     left_behind: list = dataclasses.field(default_factory=list)
 
 
-def find_suites(builds, python, pattern):
+def find_suites(builds, python, pattern, slurm):
     wanted, _, only = pattern.partition(":")
     suites = []
     binary = ROOT / "build" / builds[0].partition(":")[0] / "overcap"
     if python:
         for path in sorted((ROOT / "tests").glob("*/test_*.py")):
-            match = re.search(r"^DEADLINE_SECONDS *= *(\d+)", path.read_text(), re.M)
+            text = path.read_text()
+            match = re.search(r"^DEADLINE_SECONDS *= *(\d+)", text, re.M)
             deadline = int(match[1]) if match else PYTHON_DEADLINE
-            suites.append(Suite(f"{path.parent.name}/{path.stem}", path, True, deadline, binary, only))
+            name = f"{path.parent.name}/{path.stem}"
+            suites.append(Suite(name, path, True, deadline, binary, only))
+            for release in slurm if re.search(r"^ON_EVERY_SLURM = True$", text, re.M) else ():
+                suites.append(Suite(f"{name}@{release}", path, True, deadline, binary, only, release))
     for build in builds:
         build, colon, programs = build.partition(":")
         for path in sorted((ROOT / "build" / build / "unit").glob("*_test")):
@@ -148,6 +155,8 @@ def suite_env(suite, folder):
     home.mkdir()
     env.update(TMPDIR=str(folder), HOME=str(home), OVERCAP_HOME=str(folder / "oc"), OVERCAP_BINARY=str(suite.binary),
                OVERCAP_SOURCE=str(ROOT), OVERCAP_TEST_FOLDER=str(folder), PYTHONPATH=str(ROOT / "tests"), NO_COLOR="1")
+    if suite.slurm:
+        env["OVERCAP_TEST_SLURM_SUITE"] = suite.slurm
     return env
 
 
@@ -456,10 +465,11 @@ def main():
     parser.add_argument("--most", type=int, default=0)
     parser.add_argument("--keep-going", action="store_true")
     parser.add_argument("--no-python", action="store_true")
+    parser.add_argument("--slurm", action="append", default=[])
     parser.add_argument("--failed-step", action="append", default=[])
     parser.add_argument("filter", nargs="?", default="")
     args = parser.parse_args()
-    suites = longest_first(find_suites(args.build, not args.no_python, args.filter))
+    suites = longest_first(find_suites(args.build, not args.no_python, args.filter, args.slurm))
     begin = time.monotonic()
     outcomes, unsteady = second_chance(run_all(suites, args.jobs, args.most, args.keep_going))
     remember_seconds(outcomes)

@@ -11,6 +11,7 @@ from rigs.machines import wait_until
 from rigs.slurm_rig import SlurmCluster
 
 DEADLINE_SECONDS = 400
+ON_EVERY_SLURM = True
 
 
 class SlurmRig(LaunchRig):

@@ -46,6 +46,8 @@ class Job:
         self.folder.mkdir(parents=True)
         store.mkdir(exist_ok=True)
         command = ["/bin/bash", "-c", script] if isinstance(script, str) else script
+        if spec.get("batch"):  # no submitter's environment is kept: with the usual PATH it would find this machine's srun
+            command = ["/usr/bin/env", f"PATH={slurm.environment['PATH']}", *command]
         self.spec = {"id": self.id, "user": "test", "cluster": "sky", "command": command, "workdir": str(self.folder),
                      **spec}
         (self.folder / "spec.json").write_text(json.dumps(self.spec))

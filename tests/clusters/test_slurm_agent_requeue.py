@@ -7,6 +7,7 @@ from rigs.machines import wait_until
 from slurm_agent_rig import GRACE_SECONDS, RESUMING, WARNING, SlurmAgentTest, begin_cluster
 
 DEADLINE_SECONDS = 600
+ON_EVERY_SLURM = True
 
 
 def setUpModule():
@@ -85,6 +86,8 @@ class StartingAgain(SlurmAgentTest):
             self.assert_resumed(job)
 
     def test_a_step_of_a_batch_script_does_not_wait_for_the_agents_own(self):
+        if self.slurm.version() < (21, 8):
+            self.skipTest("NOT TESTED: under Slurm 20.11 it does wait, unless it is started by srun --overlap (a known limit)")
         job = self.job("sleep 3; srun -n1 --gpus-per-node=4 /bin/bash -c 'echo step $CUDA_VISIBLE_DEVICES'", batch=True,
                        requeue=True, resources={"gpus": 4}).submit("-p", "over", "--exclusive")
         self.assertEqual(job.end()["state"], "succeeded", job.tell())

@@ -10,6 +10,7 @@ from slurm_jobs_rig import DEADLINE, NODE_PYTHON, REPOSITORY, SlurmJobsRig, main
 from rigs.slurm_accounts import Accounting
 
 DEADLINE_SECONDS = 500
+ON_EVERY_SLURM = True
 
 TELL = ('echo "$RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $NODE_RANK $(hostname) $MASTER_ADDR:$MASTER_PORT" '
         '> "$FACTS/new-$RANK" && mv "$FACTS/new-$RANK" "$FACTS/place-$RANK"')

@@ -196,6 +196,12 @@ class RunTests(unittest.TestCase):
         self.assertGreaterEqual(seconds["cli/test_busy"], 1, out)
         self.assertLess(seconds["cli/test_idle"], 1, out)
 
+    def test_a_suite_that_asks_for_it_runs_on_every_slurm(self):
+        says = "ON_EVERY_SLURM = True\n" + GOOD.replace("pass", "self.assertIn(__import__('os').environ.get('OVERCAP_TEST_SLURM_SUITE'), (None, 'trixie'))")
+        status, out = self.run_with({"tests/cli/test_every.py": says, "tests/cli/test_one.py": GOOD}, "--slurm", "trixie")
+        self.assertEqual((status, out.splitlines()[-1]), (0, "3 passed, 0 failed"), out)
+        self.assertIn("cli/test_every@trixie", out)
+
     def test_the_filter_takes_suites_and_tests(self):
         suites = {"tests/cli/test_mixed.py": MIXED, "tests/cli/test_good.py": GOOD}
         self.assertEqual(self.run_with(suites, "test_mixed:test_good")[1].splitlines()[-1], "1 passed, 0 failed")
