@@ -9,6 +9,9 @@
 namespace overcap {
 namespace {
 
+// How a server that expects TLS begins its answer to plain HTTP: an alert of TLS 1.x, 2 bytes long.
+constexpr std::string_view kTlsAlert("\x15\x03", 2);
+
 tl::unexpected<Error> Odd(std::string_view what) {
   return Fail(ErrorCode::kUnavailable, StrCat("the answer is not HTTP: ", what));
 }
@@ -110,6 +113,7 @@ std::string_view HttpResponse::Find(std::string_view name) const {
 }
 
 Result<size_t> ParseHttpHead(std::string_view bytes, HttpResponse* out) {
+  if (bytes.starts_with(kTlsAlert)) return Odd("it speaks TLS: write https:// instead of http://");
   const std::string_view start = bytes.substr(0, 5);
   if (start != std::string_view("HTTP/").substr(0, start.size()))
     return Odd("it does not begin with 'HTTP/'");

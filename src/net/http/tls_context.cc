@@ -2,10 +2,13 @@
 #include "net/http/tls_context.h"
 
 #include <arpa/inet.h>
+#include <memory>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <string>
 #include <unistd.h>
+#include <vector>
 
 #include "base/text.h"
 #include "net/http/tls_stream.h"
@@ -18,6 +21,8 @@ namespace {
 constexpr const char* kSystemLists[] = {"/etc/ssl/certs/ca-certificates.crt",
                                         "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
                                         "/etc/ssl/cert.pem"};
+
+constexpr size_t kMostHosts = 4;  // of a certificate, in a message
 
 std::string LastReason() {
   const unsigned long code = ERR_peek_last_error();
@@ -38,8 +43,48 @@ bool Expect(SSL* ssl, const std::string& host) {
   return SSL_set_tlsext_host_name(ssl, host.c_str()) == 1 && SSL_set1_host(ssl, host.c_str()) == 1;
 }
 
-Error HandshakeError(SSL* ssl, const std::string& peer, int error_number) {
+// The hosts that a certificate is for, as people read them.
+std::string HostsOf(X509* certificate) {
+  const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> names(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)),
+      GENERAL_NAMES_free);
+  std::vector<std::string> hosts;
+  for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()) && hosts.size() < kMostHosts; ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
+    const auto bytes = [](const ASN1_STRING* text) {
+      return std::string(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                         static_cast<size_t>(ASN1_STRING_length(text)));
+    };
+    char address[INET6_ADDRSTRLEN];
+    if (name->type == GEN_DNS) {
+      hosts.push_back(Quoted(bytes(name->d.dNSName), 100));
+    } else if (name->type == GEN_IPADD) {
+      const std::string raw = bytes(name->d.iPAddress);
+      const int family = raw.size() == 4 ? AF_INET : raw.size() == 16 ? AF_INET6 : AF_UNSPEC;
+      if (inet_ntop(family, raw.data(), address, sizeof address) != nullptr) hosts.push_back(Quoted(address));
+    }
+  }
+  return Join(hosts, ", ");
+}
+
+// Called by OpenSSL for each certificate: one that is for another host is kept for the error to name its own.
+int NoteHosts(int well, X509_STORE_CTX* verification) {
+  const int error = X509_STORE_CTX_get_error(verification);
+  if (well == 1 || (error != X509_V_ERR_HOSTNAME_MISMATCH && error != X509_V_ERR_IP_ADDRESS_MISMATCH))
+    return well;
+  auto* ssl =
+      static_cast<SSL*>(X509_STORE_CTX_get_ex_data(verification, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  X509* certificate = X509_STORE_CTX_get_current_cert(verification);
+  if (ssl != nullptr && certificate != nullptr)
+    *static_cast<std::string*>(SSL_get_app_data(ssl)) = HostsOf(certificate);
+  return well;
+}
+
+Error HandshakeError(SSL* ssl, const std::string& peer, int error_number, const std::string& hosts) {
   const long verdict = SSL_get_verify_result(ssl);
+  if (!hosts.empty())
+    return {ErrorCode::kDenied, StrCat("the certificate of '", peer, "' is for another host: ", hosts),
+            "name the service as its certificate does"};
   if (verdict != X509_V_OK)
     return {
         ErrorCode::kDenied,
@@ -104,14 +149,21 @@ Result<std::unique_ptr<NetStream>> TlsContext::Connect(Fd socket, const std::str
   auto stream = TlsStream::Begin(context_.get(), std::move(socket), wait.peer());
   if (!stream || !Expect(stream->ssl(), host))
     return Fail(ErrorCode::kInternal, StrCat("cannot set up TLS for '", wait.peer(), "'"));
+  std::string hosts;  // that the certificate is for, when none of them is this one
+  SSL_set_app_data(stream->ssl(), &hosts);
+  SSL_set_verify(stream->ssl(), SSL_VERIFY_PEER, NoteHosts);
   while (true) {
     ERR_clear_error();
     errno = 0;
     const int done = SSL_connect(stream->ssl());
-    if (done == 1) return std::unique_ptr<NetStream>(std::move(stream));
+    if (done == 1) {
+      SSL_set_app_data(stream->ssl(), nullptr);
+      SSL_set_verify(stream->ssl(), SSL_VERIFY_PEER, nullptr);
+      return std::unique_ptr<NetStream>(std::move(stream));
+    }
     const int error_number = errno, why = SSL_get_error(stream->ssl(), done);
     if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE)
-      return Fail(HandshakeError(stream->ssl(), wait.peer(), error_number));
+      return Fail(HandshakeError(stream->ssl(), wait.peer(), error_number, hosts));
     OC_TRY(ready, wait.For(fd, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT));
     (void)ready;
   }
