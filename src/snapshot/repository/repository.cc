@@ -67,6 +67,16 @@ Result<std::optional<SecretKey>> OpenMaster(const RepositoryConfig& config, std:
   return Fail(std::move(error));
 }
 
+// All that is restored is read by ranges: a service that cannot give them would take backups that cannot be
+// restored.
+Result<void> GivesRanges(const Store& store, const std::string& config) {
+  std::string middle;
+  OC_TRY_VOID(store.GetInto(kConfigKey, 1, static_cast<int64_t>(config.size()) - 2, &middle));
+  if (middle == config.substr(1, config.size() - 2)) return {};
+  return Fail(ErrorCode::kUnavailable, StrCat("the service of ", Place(store),
+                                              " does not give back the part of an object that is asked for"));
+}
+
 }  // namespace
 
 Result<Repository> Repository::Create(Parts parts, std::string_view secret, ChunkSizes chunks,
@@ -91,6 +101,10 @@ Result<Repository> Repository::Create(Parts parts, std::string_view secret, Chun
   const Result<void> put = store.Put(kConfigKey, text, PutMode::kCreate);
   if (!put && put.error().code == ErrorCode::kConflict) return AlreadyThere(store);
   OC_TRY_VOID(put);
+  if (auto readable = GivesRanges(store, text); !readable) {
+    (void)store.Remove(kConfigKey);
+    return Fail(std::move(readable).error());
+  }
   OC_TRY_VOID(store.Put(kCopyKey, text));
   return Repository(std::move(parts), std::move(config), std::move(master));
 }

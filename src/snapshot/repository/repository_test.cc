@@ -54,6 +54,24 @@ TEST_F(RepositoryTest, WhatWasCreatedOpens) {
   EXPECT_GT(opened->clock().WallUs(), 0);
 }
 
+// A service that ignores which part of an object is asked for.
+class WholeOnlyStore : public MemStore {
+ public:
+  using MemStore::MemStore;
+  Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t, int64_t limit,
+                         std::string* out) const override {
+    return MemStore::GetIntoIf(object, 0, limit, out);
+  }
+};
+
+TEST_F(RepositoryTest, IsNotMadeWhereItCouldNotBeRead) {
+  store_ = std::make_shared<WholeOnlyStore>();
+  const auto made = Repository::Create({store_}, {}, {}, kCheap);
+  ASSERT_FALSE(made);
+  EXPECT_NE(made.error().message.find("does not give back the part of an object"), std::string::npos);
+  EXPECT_TRUE(store_->ListAll("")->empty());
+}
+
 TEST_F(RepositoryTest, KeepsTheSizesOfItsChunks) {
   ChunkSizes sizes;
   sizes.min = 1024, sizes.average = 4096, sizes.max = 16'384, sizes.segment = 65'536;
