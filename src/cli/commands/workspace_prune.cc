@@ -88,6 +88,7 @@ void PrintDone(World& world, const WorkspacePruned& pruned, bool dry_run) {
     json.EndArray().Field("removed_packs", data.removed_packs).Field("removed_bytes", data.removed_bytes);
     json.Field("copied_bytes", data.copied_bytes).Field("kept_packs", data.kept_packs);
     json.Field("kept_bytes", data.kept_bytes).Field("waiting_packs", data.waiting_packs);
+    if (!data.not_cleaned.empty()) json.Field("not_cleaned", data.not_cleaned);
     out.Json(json.EndObject().Text());
     return;
   }
@@ -100,6 +101,8 @@ void PrintDone(World& world, const WorkspacePruned& pruned, bool dry_run) {
     out.Note(StrCat(CountOf(data.waiting_packs, "pack"), " will go with the next prune: ",
                     data.writers.empty() ? "a backup is running" : Join(data.writers, "; ")));
   }
+  if (!data.not_cleaned.empty())
+    out.Note(StrCat("leftovers of killed uploads could not be removed: ", data.not_cleaned));
 }
 
 Result<int> RunWorkspacePrune(World& world, const Args& args) {

@@ -190,7 +190,8 @@ Result<PruneReport> PruneRun::Run() {
     OC_TRY_VOID(Wait());
     OC_TRY_VOID(Remove());
   }
-  OC_TRY_VOID(repository_.store().CleanUp(kTemporaryFilesUs));
+  if (const auto cleaned = repository_.store().CleanUp(kTemporaryFilesUs); !cleaned)
+    report_.not_cleaned = cleaned.error().message;
   return report_;
 }
 

@@ -75,6 +75,20 @@ TEST_F(PruneTest, WhatNoSnapshotUsesGoesAndTheRestOfItsPacksIsCopied) {
   EXPECT_EQ(PruneNow().removed_packs, 0);
 }
 
+// What killed uploads left is another matter than what a prune is for.
+TEST_F(PruneTest, AServiceThatCannotBeCleanedIsPrunedAllTheSame) {
+  auto faulty = std::make_shared<FaultStore>(disk_);
+  StoreFault fault;
+  fault.ops = {StoreOp::kCleanUp};
+  fault.error = Error{ErrorCode::kUsage, "not implemented", ""};
+  faulty->Add(fault);
+  const Repository repository = *Repository::Open({faulty, &clock_});
+  const auto report = Prune(repository, options_);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->not_cleaned, "not implemented");
+  EXPECT_EQ(PruneNow().not_cleaned, "");
+}
+
 TEST_F(PruneTest, APackOfWhichEnoughIsUsedStays) {
   const NamedSnapshot one = Backup(kOne);
   Backup(kTwo);

@@ -45,6 +45,7 @@ struct PruneReport {
   int64_t kept_packs = 0, kept_bytes = 0;
   int64_t waiting_packs = 0;         // condemned, still to be removed: a backup is running
   std::vector<std::string> writers;  // for which these wait, "host, pid 123, since ..."
+  std::string not_cleaned;           // why what killed writers left could not be removed; "": it was
 };
 // Removes what neither a snapshot nor captured code uses. kCorrupt, with nothing removed, when a tree cannot
 // be read.
