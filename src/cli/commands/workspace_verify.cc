@@ -26,8 +26,11 @@ void TellDamage(Output& out, const RepositoryVerifyReport& report) {
     if (out.json()) {
       JsonWriter json;
       json.BeginObject().Field("event", "problem").Field("path", file.path).Field("reason", file.what);
-      json.Field("skipped", false).Field("workspace", file.workspace);
+      json.Field("skipped", false).Field("workspace", file.workspace).Field("files", file.files);
       out.Json(json.Field("snapshot", file.snapshot).EndObject().Text());
+    } else if (file.path.empty()) {
+      out.Warn(StrCat("snapshot ", file.snapshot, " of '", file.workspace, "' cannot be restored (",
+                      CountOf(file.files, "file"), "): ", file.what));
     } else {
       out.Warn(StrCat("lost: ", Quoted(file.path, 400), " of '", file.workspace, "', snapshot ",
                       file.snapshot, ": ", file.what));
@@ -47,13 +50,15 @@ Result<int> RunWorkspaceVerify(World& world, const Args& args) {
   };
   OC_TRY(report, VerifyRepository(opened.repository, options));
   TellDamage(out, report);
+  int64_t lost = 0;
+  for (const DamagedFile& file : report.files) lost += file.files;
   const int status = report.Sound() ? 0 : ExitStatus(ErrorCode::kCorrupt);
   if (out.json()) {
     JsonWriter json;
     json.BeginObject().Field("event", "done").Field("status", status).Field("sound", report.Sound());
     json.Field("snapshots", report.snapshots).Field("packs", report.packs).Field("chunks", report.chunks);
     json.Field("bytes_read", report.bytes_read).Field("damaged", static_cast<int64_t>(report.damage.size()));
-    out.Json(json.Field("lost", static_cast<int64_t>(report.files.size())).EndObject().Text());
+    out.Json(json.Field("lost", lost).EndObject().Text());
     return status;
   }
   const std::string what =
@@ -63,7 +68,7 @@ Result<int> RunWorkspaceVerify(World& world, const Args& args) {
     out.Line("sound: " + what);
   } else {
     out.Line(StrCat("damaged: ", CountOf(static_cast<int64_t>(report.damage.size()), "object"), ", ",
-                    CountOf(static_cast<int64_t>(report.files.size()), "file"), " lost, of ", what));
+                    CountOf(lost, "file"), " lost, of ", what));
     out.Note(
         "what the folder still has can be stored again: move the packs that are named out of the repository, "
         "then "

@@ -59,8 +59,9 @@ struct RepositoryVerifyOptions {
 struct DamagedFile {
   std::string workspace;
   std::string snapshot;  // short id of the newest that has it
-  std::string path;
+  std::string path;      // "": all of the snapshot
   std::string what;
+  int64_t files = 1;  // how many these are
 };
 struct RepositoryVerifyReport {
   int64_t packs = 0, chunks = 0, snapshots = 0, bytes_read = 0;

@@ -25,6 +25,9 @@ class DamageFinder {
   Result<void> Look(const NamedSnapshot& snapshot) {
     TreeReader tree(snapshot.record.tree, Get());
     tree.SkipDamage([&](const TreeGap& gap) {
+      if (gap.from.empty() && !gap.to) return NoteAll(snapshot, gap.error);
+      if (gap.from.empty())
+        return Note(snapshot, *gap.to, StrCat("what comes before it cannot be listed: ", gap.error.message));
       Note(snapshot, gap.from,
            StrCat("this and what follows it", gap.to ? StrCat(" before ", Quoted(*gap.to)) : "",
                   " cannot be listed: ", gap.error.message));
@@ -33,6 +36,10 @@ class DamageFinder {
     for (;;) {
       Result<const SnapshotEntry*> entry = tree.Next();
       if (!entry && OfTheStore(entry.error())) return Fail(std::move(entry).error());
+      if (!entry && last.empty()) {
+        NoteAll(snapshot, entry.error());
+        return {};
+      }
       if (!entry) {
         Note(snapshot, last, StrCat("the list of files after it cannot be read: ", entry.error().message));
         return {};
@@ -67,6 +74,11 @@ class DamageFinder {
       Note(snapshot, entry.path, StrCat(bytes, " of its ", entry.size, " bytes are damaged or missing"));
     }
     return {};
+  }
+
+  void NoteAll(const NamedSnapshot& snapshot, const Error& error) {
+    files_.push_back({snapshot.key.workspace, snapshot.ShortId(), "",
+                      StrCat("its list of files cannot be read: ", error.message), snapshot.record.files});
   }
 
   void Note(const NamedSnapshot& snapshot, const std::string& path, std::string what) {

@@ -103,6 +103,35 @@ TEST(Verify, ALostPackIsNamedWithTheFilesItHad) {
   EXPECT_TRUE(ReadSampleTree(repository, one.record.tree)) << "all else is there";
 }
 
+TEST(Verify, ASnapshotWhoseListOfFilesIsLostIsNamedAsAWhole) {
+  const Repository repository = NewMemRepository();
+  const auto commit = [&](const SampleFiles& files) {
+    auto writer = ChunkWriter::Start(repository).value();
+    SnapshotRecord record;
+    record.tree = AddSampleTree(writer.get(), files).value();
+    record.workspace = "work";
+    record.files = static_cast<int64_t>(files.size());
+    record.time_us = record.files * 1'000'000;
+    return writer->Commit(record).value();
+  };
+  const NamedSnapshot one = commit({{"a", NoiseBytes(1, 5'000)}});
+  const NamedSnapshot two = commit({{"a", NoiseBytes(2, 5'000)}, {"b", ""}});
+  for (const NamedSnapshot* snapshot : {&one, &two}) {
+    const auto index = ChunkIndex::Load(repository);
+    ASSERT_TRUE(index);
+    const auto found = index->Find(snapshot->record.tree);
+    ASSERT_TRUE(found);
+    ASSERT_TRUE(repository.store().Remove(PackKey(index->pack(found->pack).id)));
+  }
+  const RepositoryVerifyReport report = Verify(repository, false);
+  ASSERT_EQ(report.files.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(report.files[i].path, "");
+    EXPECT_EQ(report.files[i].snapshot, (i == 0 ? two : one).ShortId());
+    EXPECT_EQ(report.files[i].files, (i == 0 ? two : one).record.files);
+  }
+}
+
 TEST(Verify, ACutPackIsNamedAndWritersStoreItsChunksAgain) {
   auto disk = std::make_shared<MemStore>();
   const Repository repository = NewRepositoryIn(disk);
