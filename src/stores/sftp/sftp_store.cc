@@ -46,6 +46,9 @@ ErrorCode CodeOf(const SftpFailure& failure) {
 }
 
 std::string HintOf(const SftpFailure& failure) {
+  if (failure.message.find("llegal seek") != std::string::npos)
+    return "this server writes files only from their beginning to their end (rclone: --vfs-cache-mode "
+           "writes)";
   if (failure.Is(SftpCode::kFailure))
     return "its disk may be full, or something that is no file is in the way";
   if (failure.Is(SftpCode::kPermissionDenied)) return "see who owns the folder there";

@@ -175,6 +175,21 @@ TEST_F(SftpStoreTest, AnUploadThatWasCutOffGoesOn) {
     EXPECT_EQ(entry.path().filename(), "large");
 }
 
+// A server that does not let the journal be read.
+TEST_F(SftpStoreTest, AnUploadThatCannotBeGoneOnWithBeginsFromTheStart) {
+  constexpr int64_t kPart = 8 << 20;
+  rig_.Script(StrCat("exec ", kServer, " -P read"));
+  const auto store = *rig_.Open();
+  for (int i = 0; i < 2; ++i) {
+    auto upload = store->ResumeUpload("large", 5 * kPart, PutMode::kReplace, "one", 0);
+    ASSERT_TRUE(upload) << upload.error().message;
+    EXPECT_FALSE((*upload)->Has(0));
+    for (int64_t part = 0; part < 4 + i; ++part) ASSERT_TRUE((*upload)->Part(part, std::string(kPart, 'x')));
+    EXPECT_EQ((*upload)->Finish().has_value(), i == 1);
+  }
+  EXPECT_EQ(store->Stat("large")->size, 5 * kPart);
+}
+
 TEST_F(SftpStoreTest, WhatIsNotAsTheJournalSaysIsSentAgain) {
   constexpr int64_t kPart = 8 << 20, kSize = 5 * kPart;
   const auto store = *rig_.Open();

@@ -45,48 +45,56 @@ SftpFailure SftpUpload::OpenPartial(const std::string& identity) {
   const std::string folder = key_.substr(0, key_.rfind('/') + 1);
   temporary_ = store_.PathOf(folder + PartialName(identity));
   journal_path_ = temporary_ + ".done";
-  constexpr uint32_t kFlags = kSftpRead | kSftpWrite | kSftpCreate;
-  SftpFailure failure = store_.OpenInFolder(*session_, journal_path_, kFlags, &journal_handle_);
-  if (failure.ok()) failure = store_.OpenInFolder(*session_, temporary_, kFlags, &handle_);
-  return failure.ok() ? ReadJournal() : failure;
+  ReadJournal();
+  SftpFailure failure = store_.OpenInFolder(*session_, temporary_, kSftpWrite | kSftpCreate, &handle_);
+  if (failure.ok()) OpenJournal();
+  if (failure.ok() || failure.link) return failure;
+  // A server that opens no file for writing that is there already: then this upload cannot be gone on with.
+  std::fill(written_.begin(), written_.end(), false);
+  missing_ = static_cast<int64_t>(written_.size());
+  journal_path_.clear();
+  return store_.OpenTemporary(*session_, key_, &temporary_, &handle_);
 }
 
-bool SftpUpload::IsAsItSays(const PartJournal::Line& line) const {
+bool SftpUpload::IsAsItSays(const std::string& handle, const PartJournal::Line& line) const {
   std::string bytes;
-  return session_->Read(handle_, line.part * kPartSize, journal_.BytesOf(line.part), &bytes).ok() &&
+  return session_->Read(handle, line.part * kPartSize, journal_.BytesOf(line.part), &bytes).ok() &&
          static_cast<int64_t>(bytes.size()) == journal_.BytesOf(line.part) &&
          PartJournal::CrcText(bytes) == line.crc;
 }
 
-// Takes what it says, as far as the file has it; a journal of something else is begun anew.
-SftpFailure SftpUpload::ReadJournal() {
-  std::string text;
-  SftpFailure failure = session_->Read(journal_handle_, 0, journal_.MostBytes(), &text);
+// Takes what it says, as far as the file has it. Files are read by handles of their own: not every server
+// reads by one that is open for writing.
+void SftpUpload::ReadJournal() {
+  std::string journal, file, text;
   SftpAttributes attributes;
-  if (failure.ok()) failure = session_->StatOpen(handle_, &attributes);
-  if (!failure.ok()) return failure;
+  const bool read = session_->Open(journal_path_, kSftpRead, std::nullopt, &journal).ok() &&
+                    session_->Read(journal, 0, journal_.MostBytes(), &text).ok() &&
+                    session_->Open(temporary_, kSftpRead, std::nullopt, &file).ok() &&
+                    session_->StatOpen(file, &attributes).ok();
   size_t good = 0;
   const std::vector<PartJournal::Line> lines = journal_.Parse(text, &good);
   const size_t again = session_->CanSync() ? std::min(lines.size(), kReadAgain) : lines.size();
-  bool right = good > 0;
+  bool right = read && good > 0;
   for (size_t i = 0; i < lines.size() && right; ++i) {
     const int64_t end = lines[i].part * kPartSize + journal_.BytesOf(lines[i].part);
-    right = end <= attributes.size.value_or(0) && (i + again < lines.size() || IsAsItSays(lines[i]));
+    right = end <= attributes.size.value_or(0) && (i + again < lines.size() || IsAsItSays(file, lines[i]));
   }
-  if (!right) return BeginJournal();
+  for (const std::string& handle : {journal, file})
+    if (!handle.empty()) session_->Close(handle);
+  if (!right) return;
   for (const PartJournal::Line& line : lines) written_[static_cast<size_t>(line.part)] = true;
   missing_ = std::count(written_.begin(), written_.end(), false);
   journal_end_ = static_cast<int64_t>(good);
-  return {};
 }
 
-SftpFailure SftpUpload::BeginJournal() {
-  session_->Close(journal_handle_);
-  constexpr uint32_t kFlags = kSftpRead | kSftpWrite | kSftpCreate | kSftpTruncate;
-  SftpFailure failure = store_.OpenInFolder(*session_, journal_path_, kFlags, &journal_handle_);
-  if (failure.ok()) failure = session_->Write(journal_handle_, 0, journal_.Head());
+// Goes on behind what was read of it. Without a journal the upload begins from the start when it is cut off.
+void SftpUpload::OpenJournal() {
+  const uint32_t flags = kSftpWrite | kSftpCreate | (journal_end_ > 0 ? 0 : kSftpTruncate);
+  if (!store_.OpenInFolder(*session_, journal_path_, flags, &journal_handle_).ok()) journal_handle_.clear();
+  if (journal_end_ > 0 || journal_handle_.empty()) return;
+  (void)session_->Write(journal_handle_, 0, journal_.Head());
   journal_end_ = static_cast<int64_t>(journal_.Head().size());
-  return failure;
 }
 
 SftpUpload::~SftpUpload() {
@@ -105,7 +113,7 @@ Result<void> SftpUpload::Part(int64_t index, std::string_view bytes) {
   std::unique_lock lock(mutex_);
   if (!written_[static_cast<size_t>(index)]) --missing_;
   written_[static_cast<size_t>(index)] = true;
-  if (journal_path_.empty()) return {};
+  if (journal_handle_.empty()) return {};
   lines_ += PartJournal::LineOf(index, bytes);
   lines_bytes_ += static_cast<int64_t>(bytes.size());
   if (lines_bytes_ >= kSyncedAfter) WriteLines(&lock);
@@ -129,7 +137,12 @@ bool SftpUpload::Has(int64_t index) const {
 }
 
 Result<void> SftpUpload::ReadBack(int64_t offset, int64_t bytes, std::string* out) const {
-  const SftpFailure failure = session_->Read(handle_, offset, bytes, out);
+  std::string handle;
+  SftpFailure failure = session_->Open(temporary_, kSftpRead, std::nullopt, &handle);
+  if (failure.ok()) {
+    failure = session_->Read(handle, offset, bytes, out);
+    session_->Close(handle);
+  }
   if (!failure.ok()) return Fail(store_.Because(failure, "read", key_));
   return {};
 }

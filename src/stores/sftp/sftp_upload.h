@@ -31,9 +31,9 @@ class SftpUpload : public StoreUpload {
  private:
   SftpUpload(const SftpStore& store, std::string key, int64_t size, PutMode mode);
   SftpFailure OpenPartial(const std::string& identity);
-  SftpFailure ReadJournal();
-  SftpFailure BeginJournal();
-  bool IsAsItSays(const PartJournal::Line& line) const;
+  void ReadJournal();
+  void OpenJournal();
+  bool IsAsItSays(const std::string& handle, const PartJournal::Line& line) const;
   void WriteLines(std::unique_lock<std::mutex>* lock);
   bool WasPlacedByAnother() const;
 
@@ -42,8 +42,9 @@ class SftpUpload : public StoreUpload {
   const PutMode mode_;
   const PartJournal journal_;
   std::shared_ptr<SftpSession> session_;
-  std::string temporary_, handle_;             // "" once it is the object, or gone
-  std::string journal_path_, journal_handle_;  // "" without an identity
+  std::string temporary_, handle_;  // "" once it is the object, or gone
+  std::string journal_path_;        // "" without an identity
+  std::string journal_handle_;      // "" where the server does not take one
   bool discarded_ = false;
   mutable std::mutex mutex_;  // guards all below
   std::vector<bool> written_;
