@@ -118,6 +118,7 @@ Result<NewRepository> NewRepository::Open(const WorkspaceWorld& world, const Rep
   const Repository::Parts parts{.store = shared, .clock = world.clock, .random = world.random};
   const auto config = shared->Stat("config");
   const bool fresh = !config && config.error().code == ErrorCode::kNotFound;
+  if (!config && !fresh) return Fail(config.error());
   if (fresh && !wish.may_make)
     return Fail(ErrorCode::kNotFound, StrCat("there is no repository in '", workspace->store, "'"));
   OC_TRY(secret, SecretFor(world, wish, fresh, *workspace, &made.made_key_file_));
