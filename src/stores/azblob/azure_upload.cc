@@ -39,7 +39,7 @@ AzureUpload::AzureUpload(const AzureContainer& container, const AzureUploadPlan&
 
 Result<std::unique_ptr<AzureUpload>> AzureUpload::Begin(const AzureContainer& container,
                                                         const AzureUploadPlan& plan) {
-  OC_TRY_VOID(CheckObjectSize(plan.blob, plan.size));
+  OC_TRY_VOID(CheckObjectSize(plan.blob.substr(container.prefix().size()), plan.size));
   std::unique_ptr<AzureUpload> upload(new AzureUpload(container, plan, MarkOf(plan)));
   if (!plan.identity.empty()) OC_TRY_VOID(upload->TakeBlocks());
   return upload;

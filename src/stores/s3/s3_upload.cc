@@ -44,7 +44,7 @@ S3Upload::S3Upload(const S3Bucket& bucket, const S3UploadPlan& plan) : bucket_(b
 }
 
 Result<std::unique_ptr<S3Upload>> S3Upload::Begin(const S3Bucket& bucket, const S3UploadPlan& plan) {
-  OC_TRY_VOID(CheckObjectSize(plan.key, plan.size, kMost * kMostPart));
+  OC_TRY_VOID(CheckObjectSize(plan.key.substr(bucket.prefix().size()), plan.size, kMost * kMostPart));
   std::unique_ptr<S3Upload> upload(new S3Upload(bucket, plan));
   if (plan.identity.empty() || !upload->TakeUp()) OC_TRY_VOID(upload->Create());
   return upload;
