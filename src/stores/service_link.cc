@@ -10,10 +10,15 @@
 #include "sys/random.h"
 
 namespace overcap {
+namespace {
+
+constexpr int64_t kClockDoubtUs = 60'000'000;  // what a good answer's date may differ by
+
+}  // namespace
 
 bool IsWebPage(const HttpResponse& head, std::string_view id_header) {
-  return head.Find("content-type").starts_with("text/html") && head.Find("etag").empty() &&
-         head.Find(id_header).empty();
+  return head.status != 204 && head.Find("content-type").starts_with("text/html") &&
+         head.Find("etag").empty() && head.Find(id_header).empty();
 }
 
 Error NotAnEndpoint(Error error, std::string_view what) {
@@ -52,11 +57,17 @@ Result<HttpResponse> ServiceLink::Send(const Sign& sign, const Judge& judge, std
     auto sent = client_.Call(request, body, most);
     if (!sent) {
       if (IsPassing(sent.error()) && retry.Again(std::nullopt)) continue;
+      if (!reached_ && !origin().tls && sent.error().code == ErrorCode::kUnavailable &&
+          sent.error().hint.empty())
+        sent.error().hint = "if the service speaks TLS, write https:// in its endpoint";
       return sent;
     }
     const std::optional<ServiceRefusal> refusal = judge(*sent);
     if (!refusal || !refusal->foreign) reached_ = true;
-    if (!refusal) return sent;
+    if (!refusal) {
+      CorrectClock(*sent, kClockDoubtUs);
+      return sent;
+    }
     if (refusal->clock_doubt_us && CorrectClock(*sent, *refusal->clock_doubt_us)) continue;
     if (refusal->passing && retry.Again(RetryAfterUs(sent->Find("retry-after")))) continue;
     return sent;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "stores/gather_upload.h"
 #include "stores/numbered_lock.h"
+#include "stores/paged_listing.h"
 
 namespace overcap {
 namespace {
@@ -123,15 +124,8 @@ Result<void> Store::Put(const std::string& key, std::string_view bytes, PutMode 
 }
 
 Result<std::vector<StoredObjectInfo>> Store::ListAll(const std::string& prefix) const {
-  std::vector<StoredObjectInfo> all;
-  std::string next;
-  do {
-    OC_TRY(page, List(prefix, next));
-    all.insert(all.end(), std::make_move_iterator(page.objects.begin()),
-               std::make_move_iterator(page.objects.end()));
-    next = std::move(page.next);
-  } while (!next.empty());
-  return all;
+  OC_TRY(whole, PagedListing(*this, prefix).Whole());
+  return std::move(whole.objects);
 }
 
 }  // namespace overcap

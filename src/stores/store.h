@@ -39,6 +39,7 @@ struct StorePage {
   std::vector<StoredObjectInfo> objects;  // by key
   std::string next;                       // give it to List for the page after this; "": this was the last
   int64_t left_out = 0;                   // objects in between whose names are no keys by the store's rule
+  bool in_order = true;  // false: the service has an order of its own, and only this page was sorted here
 };
 
 // Which names objects may have; a store is opened with one of them. docs/formats/stores.md has all.
@@ -101,9 +102,9 @@ class Store {
   virtual Result<void> GetIntoIf(const StoredObjectInfo& object, int64_t offset, int64_t limit,
                                  std::string* out) const = 0;
   virtual Result<StoredObjectInfo> Stat(const std::string& key) const = 0;
-  // Keys that begin with `prefix` (which may end in the middle of a name), in byte order, some thousand at
-  // once; `next` as the page before said, "" at first. What is put or removed meanwhile may or may not be
-  // seen.
+  // Keys that begin with `prefix` (which may end in the middle of a name), in byte order (but see
+  // StorePage::in_order), some thousand at once; `next` as the page before said, "" at first. What is put or
+  // removed meanwhile may or may not be seen. PagedListing reads page after page.
   virtual Result<StorePage> List(const std::string& prefix, const std::string& next) const = 0;
   // Fine when it is gone. A power cut soon after may bring it back.
   virtual Result<void> Remove(const std::string& key) = 0;
@@ -142,7 +143,7 @@ class Store {
   Result<void> Put(const std::string& key, std::string_view bytes, PutMode mode = PutMode::kReplace);
   Result<void> GetInto(const std::string& key, int64_t offset, int64_t limit, std::string* out) const;
   Result<std::string> Get(const std::string& key, int64_t offset = 0, int64_t limit = kAll) const;
-  // All pages.
+  // All pages, in byte order.
   Result<std::vector<StoredObjectInfo>> ListAll(const std::string& prefix) const;
 };
 

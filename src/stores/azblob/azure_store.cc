@@ -8,6 +8,7 @@
 #include "stores/azblob/azure_lease.h"
 #include "stores/azblob/azure_upload.h"
 #include "stores/object_requests.h"
+#include "stores/paged_listing.h"
 
 namespace overcap {
 namespace {
@@ -207,7 +208,10 @@ Result<StorePage> AzureStore::List(const std::string& prefix, const std::string&
         page.objects.push_back(std::move(object));
       }
     }
-    if (listed.marker.empty()) return page;
+    if (listed.marker.empty()) {
+      SortPage(&page);
+      return page;
+    }
     if (listed.marker == marker)
       return Fail(ErrorCode::kCorrupt, StrCat("the service's list does not go on ('", Location(), "')"));
     marker = listed.marker;
@@ -215,6 +219,7 @@ Result<StorePage> AzureStore::List(const std::string& prefix, const std::string&
   }
   page.next = page.objects.back().key;
   KeepMarker(prefix, page.next, marker);
+  SortPage(&page);
   return page;
 }
 

@@ -33,6 +33,9 @@ class S3Bucket {
   Result<void> PutNote(const std::string& key, std::string_view text) const;
   Result<void> Remove(const std::string& key) const;
   Result<S3ListPage> List(const std::string& prefix, const std::string& after) const;
+  // The page behind the key `after`, which becomes the page's last one. kUnavailable when the list does not
+  // go on.
+  Result<S3ListPage> ListAfter(const std::string& prefix, std::string* after) const;
   Error ErrorOf(const S3Problem& problem, const std::string& key, std::string_view verb) const;
   const S3Service& service() const { return *service_; }
   const std::string& prefix() const { return prefix_; }      // "" or "a/b/"

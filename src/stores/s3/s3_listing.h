@@ -12,7 +12,7 @@
 namespace overcap {
 
 struct S3ListPage {
-  std::vector<StoredObjectInfo> objects;  // with their whole keys
+  std::vector<StoredObjectInfo> objects;  // with their whole keys, as the service sorts them
   bool more = false;
   int64_t now_us = 0;  // by the service's clock; whoever has the answer sets it
 };

@@ -20,18 +20,21 @@ bool Fits(int64_t part, int64_t size, int64_t parts) {
   return part > 0 && PartCount(size, part) == parts;
 }
 
-// How large the service says that a part is; nullopt where it does not tell parts apart.
+// How large the service says that a part is; nullopt where it does not tell parts apart. The answer's ETag is
+// compared here: with If-Match some compare that of the part.
 Result<std::optional<int64_t>> AskPart(const S3Bucket& bucket, const std::string& key,
                                        const StoredObjectInfo& object, int64_t number, HttpResponse* head) {
   S3Call call;
   call.method = "HEAD";
   call.key = key;
   call.query = {{"partNumber", std::to_string(number)}};
-  call.headers = {{"if-match", StrCat("\"", object.version, "\"")}};
   std::string body;
   OC_TRY(answer, bucket.service().Call(call, &body));
-  if (answer.problem && answer.problem->status == 412)
-    return Fail(bucket.ErrorOf(*answer.problem, key, "read"));
+  if (!answer.problem && WithoutQuotes(answer.head.Find("etag")) != object.version) {
+    S3Problem replaced;
+    replaced.status = 412;
+    return Fail(bucket.ErrorOf(replaced, key, "read"));
+  }
   *head = std::move(answer.head);
   const auto size = ParseInt(head->Find("content-length"));
   if (answer.problem || head->status != 206 || !size) return std::nullopt;

@@ -44,13 +44,13 @@ std::string Theirs(const S3Problem& problem) {
 
 // AWS tells of some of these with 400.
 bool IsKeyProblem(std::string_view code) {
-  return OneOf(code, {"InvalidAccessKeyId", "InvalidAccessKey", "SignatureDoesNotMatch", "ExpiredToken",
-                      "TokenRefreshRequired", "InvalidToken", "InvalidSecurityToken"});
+  return OneOf(code, {"InvalidAccessKeyId", "InvalidAccessKey", "XAdminUserNotFound", "SignatureDoesNotMatch",
+                      "ExpiredToken", "TokenRefreshRequired", "InvalidToken", "InvalidSecurityToken"});
 }
 
 Error KeyError(const S3Problem& problem, const S3Subject& subject) {
   const std::string_view code = problem.code;
-  if (OneOf(code, {"InvalidAccessKeyId", "InvalidAccessKey"}))
+  if (OneOf(code, {"InvalidAccessKeyId", "InvalidAccessKey", "XAdminUserNotFound"}))
     return {ErrorCode::kDenied,
             StrCat("the service of '", subject.location, "' does not know this access key"),
             "look whether the key belongs to this service: 'overcap store check' says where it was found"};
@@ -100,7 +100,7 @@ S3Problem ReadS3Problem(const HttpResponse& head, std::string_view body) {
     if (const std::string_view region = PlainWord(xml->TextOf("Region")); !region.empty())
       problem.region = region;
   } else {
-    problem.foreign = !body.empty();
+    problem.foreign = !body.empty() && head.Find("x-amz-request-id").empty();
   }
   if (problem.code.empty() && !problem.foreign) problem.code = UsualCode(head.status);
   return problem;

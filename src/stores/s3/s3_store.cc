@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "net/http/digests.h"
 #include "stores/object_requests.h"
+#include "stores/paged_listing.h"
 #include "stores/s3/s3_parts_checksum.h"
 #include "stores/s3/s3_upload.h"
 
@@ -118,7 +119,8 @@ Result<void> S3Store::Read(const std::string& whole, const std::string& version,
     return {};
   }
   if (limit == 0) out->clear();
-  const bool is_range = answer.head.status == 206;
+  // Some services answer 200 and say in the header that it is the range.
+  const bool is_range = answer.head.status == 206 || !answer.head.Find("content-range").empty();
   if (!all && offset > 0 && !is_range)
     return Fail(ErrorCode::kUnavailable,
                 StrCat("the service of '", Location(), "' does not give parts of objects"));
@@ -146,18 +148,17 @@ Result<StoredObjectInfo> S3Store::Stat(const std::string& key) const {
   return head.info;
 }
 
-// A page begins behind a key, whatever that is: so the last key that was given is enough to go on. What is no
-// key at the end of a page is counted by the next.
+// A page begins behind a key, whatever that is: so the last key that the service gave is enough to go on, in
+// whatever order it sorts. What is no key at the end of a page is counted by the next.
 Result<StorePage> S3Store::List(const std::string& prefix, const std::string& next) const {
   OC_TRY_VOID(ValidListing(prefix, next, options_.keys));
   std::string after = next.empty() ? "" : StrCat(bucket_.prefix(), next);
   StorePage page;
   int64_t behind = 0;  // no keys, after the last that is one
   while (true) {
-    OC_TRY(listed, bucket_.List(StrCat(bucket_.prefix(), prefix), after));
+    OC_TRY(listed, bucket_.ListAfter(StrCat(bucket_.prefix(), prefix), &after));
     for (StoredObjectInfo& object : listed.objects) {
       if (object.key.size() < bucket_.prefix().size()) continue;
-      after = object.key;
       object.key.erase(0, bucket_.prefix().size());
       if (!IsKey(object.key, options_.keys)) {
         behind += object.key.starts_with(kTemporaryBegin) ? 0 : 1;
@@ -168,11 +169,13 @@ Result<StorePage> S3Store::List(const std::string& prefix, const std::string& ne
     }
     if (!listed.more) {
       page.left_out += behind;
+      SortPage(&page);
       return page;
     }
     if (!page.objects.empty()) break;
   }
   page.next = page.objects.back().key;
+  SortPage(&page);
   return page;
 }
 
@@ -182,18 +185,20 @@ Result<void> S3Store::Remove(const std::string& key) {
 }
 
 Result<int64_t> S3Store::CleanUp(int64_t older_than_us) {
-  OC_TRY(ended, AbortStaleUploads(bucket_, older_than_us));
+  auto ended = AbortStaleUploads(bucket_, older_than_us);
   std::string after;
-  while (true) {
-    OC_TRY(page, bucket_.List(StrCat(bucket_.prefix(), kTemporaryBegin), after));
+  int64_t notes = 0;
+  for (bool more = true; more;) {
+    OC_TRY(page, bucket_.ListAfter(StrCat(bucket_.prefix(), kTemporaryBegin), &after));
     for (const StoredObjectInfo& note : page.objects) {
-      after = note.key;
       if (page.now_us - note.modified_us < older_than_us) continue;
       OC_TRY_VOID(bucket_.Remove(note.key));
-      ++ended;
+      ++notes;
     }
-    if (!page.more) return ended;
+    more = page.more;
   }
+  if (!ended) return ended;
+  return *ended + notes;
 }
 
 Result<std::unique_ptr<StoreUpload>> S3Store::StartUpload(const std::string& key, int64_t size,

@@ -32,6 +32,25 @@ Result<void> Abort(const S3Bucket& bucket, const std::string& key, const std::st
   return {};
 }
 
+// The uploads behind those of `page`. Some services list all or nothing: no part of the bucket, no page.
+Result<S3Answer> AskUploads(const S3Bucket& bucket, const S3UploadPage& page, std::string* body) {
+  S3Call all;
+  all.query = {{"uploads", ""}, {"encoding-type", "url"}};
+  S3Call call = all;
+  call.query.emplace_back("max-uploads", std::to_string(bucket.service().tuning().page_size));
+  if (!bucket.prefix().empty()) call.query.emplace_back("prefix", bucket.prefix());
+  if (!page.next_key.empty()) call.query.emplace_back("key-marker", page.next_key);
+  if (!page.next_id.empty()) call.query.emplace_back("upload-id-marker", page.next_id);
+  OC_TRY(answer, bucket.service().Call(call, body));
+  const bool refused = answer.problem && answer.problem->status == 501 && page.next_key.empty();
+  if (refused) return bucket.service().Call(all, body);
+  if (answer.problem && answer.problem->status == 400 && !page.next_id.empty()) {
+    call.query.pop_back();  // versitygw does not know the id again that it gave
+    return bucket.service().Call(call, body);
+  }
+  return answer;
+}
+
 }  // namespace
 
 int64_t S3PartSize(int64_t size, int64_t usual) {
@@ -201,29 +220,25 @@ S3Upload::~S3Upload() {
 }
 
 Result<int64_t> AbortStaleUploads(const S3Bucket& bucket, int64_t older_than_us) {
-  int64_t ended = 0;
+  // All are listed before one is removed: not every service goes on behind an upload that is gone.
+  std::vector<S3PendingUpload> stale;
   S3UploadPage page;
   do {
-    S3Call call;
-    call.query = {{"uploads", ""},
-                  {"max-uploads", std::to_string(bucket.service().tuning().page_size)},
-                  {"encoding-type", "url"}};
-    if (!bucket.prefix().empty()) call.query.emplace_back("prefix", bucket.prefix());
-    if (!page.next_key.empty()) call.query.emplace_back("key-marker", page.next_key);
-    if (!page.next_id.empty()) call.query.emplace_back("upload-id-marker", page.next_id);
     std::string body;
-    OC_TRY(answer, bucket.Must(call, "list", &body));
+    OC_TRY(answer, AskUploads(bucket, page, &body));
+    if (answer.problem) return Fail(bucket.ErrorOf(*answer.problem, "", "list the unfinished uploads of"));
     OC_TRY(read, ParseS3Uploads(body));
     const std::string before = page.next_key + page.next_id;
     page = std::move(read);
-    for (const S3PendingUpload& upload : page.uploads) {
-      if (bucket.service().TimeOf(answer) - upload.begun_us < older_than_us) continue;
-      OC_TRY_VOID(Abort(bucket, upload.key, upload.id));
-      ++ended;
+    for (S3PendingUpload& upload : page.uploads) {
+      if (!upload.key.starts_with(bucket.prefix())) continue;
+      if (bucket.service().TimeOf(answer) - upload.begun_us >= older_than_us)
+        stale.push_back(std::move(upload));
     }
     if (page.next_key + page.next_id == before) break;
   } while (!page.next_key.empty());
-  return ended;
+  for (const S3PendingUpload& upload : stale) OC_TRY_VOID(Abort(bucket, upload.key, upload.id));
+  return static_cast<int64_t>(stale.size());
 }
 
 }  // namespace overcap
