@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <mutex>
+#include <optional>
 
 #include "base/text.h"
 #include "control/transfer/copy_object.h"
@@ -50,43 +51,48 @@ class Verdicts {
 }  // namespace
 
 Result<StoreComparison> CompareAll(const Store& from, const Store& to, const TransferOptions& options) {
-  Verdicts verdicts;
+  std::optional<Verdicts> verdicts(std::in_place);
   BufferPool pool(options.memory);
   KeyStream left(from), right(to);
   std::atomic<bool> listed{false};
   const auto stopped = [&] { return options.stop != nullptr && *options.stop; };
-  {
-    WorkQueue<KeyPair> queue(options.workers, [&](const KeyPair& pair) {
-      if (stopped()) return;
-      const Result<bool> same = SameContent(from, *pair.left, to, *pair.right, &pool, options.stop);
-      if (!same && stopped()) return;
-      if (!same)
-        verdicts.Problem(&StoreComparison::failed, pair.left->key, same.error());
-      else if (!*same)
-        verdicts.Problem(&StoreComparison::different, pair.left->key,
-                         {ErrorCode::kConflict, "the contents differ", ""});
-      else
-        verdicts.Same(pair.left->size);
-      verdicts.Moved(pair.left->size, listed, options);
-    });
-    while (!stopped()) {
-      OC_TRY(pair, NextPair(&left, &right));
-      if (!pair) break;
-      const std::string& key = pair->left ? pair->left->key : pair->right->key;
-      if (!pair->right) {
-        verdicts.Problem(&StoreComparison::missing, key,
-                         {ErrorCode::kNotFound, StrCat("is not in ", Quoted(to.Location(), 200)), ""});
-      } else if (!pair->left) {
-        verdicts.Problem(&StoreComparison::extra, key,
-                         {ErrorCode::kNotFound, StrCat("is only in ", Quoted(to.Location(), 200)), ""});
-      } else {
-        verdicts.Expect(pair->left->size);
-        queue.Add(std::move(*pair));
-      }
+  const auto compare = [&](const KeyPair& pair) {
+    if (stopped()) return;
+    const Result<bool> same = SameContent(from, *pair.left, to, *pair.right, &pool, options.stop);
+    if (!same && stopped()) return;
+    if (!same)
+      verdicts->Problem(&StoreComparison::failed, pair.left->key, same.error());
+    else if (!*same)
+      verdicts->Problem(&StoreComparison::different, pair.left->key,
+                        {ErrorCode::kConflict, "the contents differ", ""});
+    else
+      verdicts->Same(pair.left->size);
+    verdicts->Moved(pair.left->size, listed, options);
+  };
+  std::optional<WorkQueue<KeyPair>> queue(std::in_place, options.workers, compare);
+  const auto begin_again = [&] {
+    queue.reset();
+    verdicts.emplace();
+    queue.emplace(options.workers, compare);
+  };
+  OC_TRY_VOID(VisitPairs(&left, &right, begin_again, [&](KeyPair* pair) {
+    if (stopped()) return false;
+    const std::string& key = pair->left ? pair->left->key : pair->right->key;
+    if (!pair->right) {
+      verdicts->Problem(&StoreComparison::missing, key,
+                        {ErrorCode::kNotFound, StrCat("is not in ", Quoted(to.Location(), 200)), ""});
+    } else if (!pair->left) {
+      verdicts->Problem(&StoreComparison::extra, key,
+                        {ErrorCode::kNotFound, StrCat("is only in ", Quoted(to.Location(), 200)), ""});
+    } else {
+      verdicts->Expect(pair->left->size);
+      queue->Add(std::move(*pair));
     }
-    listed = true;
-  }
-  StoreComparison report = verdicts.Take();
+    return true;
+  }));
+  listed = true;
+  queue.reset();  // when all is done
+  StoreComparison report = verdicts->Take();
   report.left_out = left.left_out() + right.left_out();
   report.stopped = stopped();
   return report;

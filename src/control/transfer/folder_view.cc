@@ -2,6 +2,7 @@
 #include "control/transfer/folder_view.h"
 
 #include <filesystem>
+#include <unordered_set>
 #include <vector>
 
 #include "control/transfer/key_stream.h"
@@ -22,23 +23,25 @@ std::string FolderIn(const std::string& key) {
 Result<int64_t> VisitLevel(const Store& store, bool skip,
                            const std::function<void(const FolderLine&)>& visit) {
   int64_t left_out = 0;
-  std::string next, folder;
-  do {
-    OC_TRY(page, store.List("", next));
-    left_out += page.left_out;
-    for (const StoredObjectInfo& object : page.objects) {
+  std::string folder;
+  std::unordered_set<std::string> told;  // a service with an order of its own may come back to a folder
+  PagedListing listing(store);
+  while (true) {
+    OC_TRY(page, listing.Next());
+    if (page == nullptr) return left_out;
+    left_out += page->left_out;
+    for (const StoredObjectInfo& object : page->objects) {
       if (!folder.empty() && object.key.starts_with(folder)) continue;
       folder = FolderIn(object.key);
       if (folder.empty())
         visit({object.key, object, false});
-      else
+      else if (told.insert(folder).second)
         visit({folder, {}, true});
     }
     // The rest of a folder is of no interest.
-    const bool inside = skip && !page.next.empty() && !folder.empty() && page.next.starts_with(folder);
-    next = inside ? folder + std::string(kLast) : page.next;
-  } while (!next.empty());
-  return left_out;
+    if (skip && !folder.empty() && page->next.starts_with(folder))
+      listing.SkipTo(folder + std::string(kLast));
+  }
 }
 
 Result<int64_t> VisitObjects(const Store& store, const std::function<void(const FolderLine&)>& visit) {

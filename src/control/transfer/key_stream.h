@@ -2,10 +2,12 @@
 // A listing, object by object, with one page in memory; and two of them side by side.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "stores/store.h"
+#include "stores/paged_listing.h"
 
 namespace overcap {
 
@@ -13,19 +15,25 @@ class KeyStream {
  public:
   // The store must outlive it.
   explicit KeyStream(const Store& store, std::string prefix = "")
-      : store_(store), prefix_(std::move(prefix)) {}
+      : store_(store), prefix_(std::move(prefix)), listing_(std::in_place, store_, prefix_) {}
 
   // The object that comes next, nullptr at the end; stays until Pop.
   Result<const StoredObjectInfo*> Peek();
   void Pop() { ++at_; }
   int64_t left_out() const { return left_out_; }  // of the pages so far
+  // False once the service turns out to have an order of its own.
+  bool in_order() const { return whole_ || listing_->in_order(); }
+  // Begins again: from the first page, or, where the service has an order of its own, with the whole list in
+  // memory and in byte order.
+  Result<void> BeginAgain();
 
  private:
   const Store& store_;
   const std::string prefix_;
-  StorePage page_;
+  std::optional<PagedListing> listing_;
+  std::vector<StoredObjectInfo> objects_;  // of this page
   size_t at_ = 0;
-  bool begun_ = false;
+  bool whole_ = false;  // they are all that there are
   int64_t left_out_ = 0;
 };
 
@@ -33,7 +41,9 @@ class KeyStream {
 struct KeyPair {
   std::optional<StoredObjectInfo> left, right;
 };
-// The next of both in the order of keys; nullopt at the end of both.
-Result<std::optional<KeyPair>> NextPair(KeyStream* left, KeyStream* right);
+// Calls `visit` for each key of both, in the order of keys, until it says false. When a list turns out to be
+// in another order `begin_again` is called, which waits for what was begun, and all keys come once more.
+Result<void> VisitPairs(KeyStream* left, KeyStream* right, const std::function<void()>& begin_again,
+                        const std::function<bool(KeyPair* pair)>& visit);
 
 }  // namespace overcap

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/transfer/transfer.h"
 
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <thread>
+
 #include "base/text.h"
 #include "control/transfer/copy_crew.h"
 #include "control/transfer/key_stream.h"
@@ -50,13 +56,43 @@ Result<void> RefuseEmptySource(const Store& from, const TransferOptions& options
 }
 
 // Looks again at both sides, so that no list of what is too much has to be kept in memory.
-Result<void> RemoveExtra(const Store& from, const Store& to, CopyCrew* crew) {
-  KeyStream left(from), right(to);
-  while (true) {
-    OC_TRY(pair, NextPair(&left, &right));
-    if (!pair) return {};
-    if (!pair->left && !crew->Remove(pair->right->key)) return {};
+Result<void> RemoveExtra(KeyStream* left, KeyStream* right, CopyCrew* crew) {
+  OC_TRY_VOID(left->BeginAgain());
+  OC_TRY_VOID(right->BeginAgain());
+  return VisitPairs(
+      left, right, [] {}, [&](KeyPair* pair) { return pair->left || crew->Remove(pair->right->key); });
+}
+
+// Lists of services may leave out entries while others are removed, or name for a while what is gone: they
+// are asked for until they are empty.
+enum class Removal { kNothing, kSome, kStale };
+constexpr int kMostStale = 4;
+constexpr std::chrono::milliseconds kStalePause(500);
+
+Error StillListed(const Store& store, const std::string& key) {
+  return {
+      ErrorCode::kUnavailable,
+      StrCat(Quoted(key, 200), " was removed, but the service of ", Quoted(store.Location(), 200),
+             " still lists it"),
+      "if it stays so, the service does not tell the name as it is: remove it with the service's own tools"};
+}
+
+// Removes what is listed. kStale, without removing anything, when the list begins with the key `first`, as
+// the one before did.
+Result<Removal> RemoveListed(KeyStream* stream, const TransferOptions& options, CopyCrew* crew,
+                             std::optional<std::string>* first) {
+  Removal removal = Removal::kNothing;
+  while (!Stopped(options)) {
+    OC_TRY(object, stream->Peek());
+    if (object == nullptr) break;
+    if (removal == Removal::kNothing && object->key == *first) return Removal::kStale;
+    if (removal == Removal::kNothing) *first = object->key;
+    removal = Removal::kSome;
+    Tell(options, {TransferStep::Kind::kRemove, object->key, object->size, CopyVerdict::kNew});
+    if (!options.dry_run && !crew->Remove(object->key)) break;
+    stream->Pop();
   }
+  return removal;
 }
 
 }  // namespace
@@ -74,24 +110,32 @@ Result<TransferReport> TransferAll(const Store& from, Store& to, const TransferO
   const SameRules rules = RulesFor(to, options);
   KeyStream left(from), right(to);
   int64_t extra = 0;
-  while (!Stopped(options)) {
-    OC_TRY(pair, NextPair(&left, &right));
-    if (!pair) break;
-    if (pair->left) {
-      if (!Handle(&*pair, rules, options, &crew)) break;
-      continue;
-    }
+  TransferReport before;  // what was copied before the lists came once more, and is the same then
+  const auto begin_again = [&] {
+    crew.Drain();
+    before = report;
+    report.same = report.same_bytes = report.failed = extra = 0;
+    report.problems.clear();
+  };
+  OC_TRY_VOID(VisitPairs(&left, &right, begin_again, [&](KeyPair* pair) {
+    if (Stopped(options)) return false;
+    if (pair->left) return Handle(pair, rules, options, &crew);
     ++extra;
     if (options.remove_extra && options.dry_run)
       Tell(options, {TransferStep::Kind::kRemove, pair->right->key, pair->right->size, CopyVerdict::kNew});
-  }
+    return true;
+  }));
   crew.ListingDone();
   crew.Drain();
   const bool well = report.failed == 0 && !report.stopped && !Stopped(options);
   const bool removes = options.remove_extra && !options.dry_run && well && extra > 0;
-  if (removes) OC_TRY_VOID(RemoveExtra(from, to, &crew));
-  crew.Drain();
   report.left_out = left.left_out();
+  if (removes) OC_TRY_VOID(RemoveExtra(&left, &right, &crew));
+  crew.Drain();
+  if (!options.all) {
+    report.same = std::max<int64_t>(report.same - before.copied, 0);
+    report.same_bytes = std::max<int64_t>(report.same_bytes - before.copied_bytes, 0);
+  }
   report.extra = removes ? 0 : extra;
   report.stopped = report.stopped || Stopped(options);
   if (options.flush && !options.dry_run) OC_TRY_VOID(to.Flush());
@@ -140,15 +184,22 @@ Result<TransferReport> RemoveAll(Store& store, const std::string& prefix, const 
   TransferReport report;
   CopyCrew crew(store, store, options, &report);
   KeyStream stream(store, prefix);
-  while (!Stopped(options)) {
-    OC_TRY(object, stream.Peek());
-    if (object == nullptr) break;
-    Tell(options, {TransferStep::Kind::kRemove, object->key, object->size, CopyVerdict::kNew});
-    if (!options.dry_run && !crew.Remove(object->key)) break;
-    stream.Pop();
+  std::optional<std::string> first;  // of the list before, when all of that was removed
+  int stale = 0;
+  while (true) {
+    const int64_t removed = report.removed;
+    const Result<Removal> removal = RemoveListed(&stream, options, &crew, &first);
+    crew.Drain();
+    const bool ends = options.dry_run || Stopped(options) || report.failed > 0 || !store.ChecksPuts();
+    if (!removal && (ends || report.removed == removed)) return Fail(removal.error());
+    if (ends || (removal && *removal == Removal::kNothing)) break;
+    if (removal && *removal == Removal::kStale) {
+      if (++stale == kMostStale) return Fail(StillListed(store, *first));
+      std::this_thread::sleep_for(kStalePause);
+    }
+    OC_TRY_VOID(stream.BeginAgain());
   }
   crew.ListingDone();
-  crew.Drain();
   report.left_out = stream.left_out();
   report.stopped = report.stopped || Stopped(options);
   return report;

@@ -325,12 +325,12 @@ TEST(KeyStream, TwoListingsSideBySide) {
   for (const char* key : {"b", "c", "d", "e"}) ASSERT_TRUE(right.Put(key, "r"));
   KeyStream a(left), b(right);
   std::string seen;
-  while (true) {
-    const auto pair = NextPair(&a, &b);
-    ASSERT_TRUE(pair);
-    if (!*pair) break;
-    seen += StrCat((*pair)->left ? (*pair)->left->key : "-", (*pair)->right ? (*pair)->right->key : "-", " ");
-  }
+  const auto visit = [&](KeyPair* pair) {
+    seen += StrCat(pair->left ? pair->left->key : "-", pair->right ? pair->right->key : "-", " ");
+    return true;
+  };
+  ASSERT_TRUE(VisitPairs(
+      &a, &b, [] { ADD_FAILURE(); }, visit));
   EXPECT_EQ(seen, "a- bb -c dd -e ");
 }
 
