@@ -22,6 +22,7 @@ struct StoredObjectInfo {
   std::string version = {};   // another one whenever the content is (an ETag); "" where the store has none
   std::string md5 = {};       // of the content, 32 hex digits, where the store tells it; else ""
   bool check_ranges = false;  // for who reads: the service is to prove each range (StoredChecksum::by_ranges)
+  int64_t changed_us = 0;     // of a local file: its ctime, which no program can set back; else 0
 };
 
 // What a store tells of a content beyond its size, for who reads it to compare.

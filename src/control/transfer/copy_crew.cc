@@ -164,8 +164,8 @@ void CopyCrew::Do(const Job& job) {
     case Job::Kind::kCopy:
       return DoCopy(job.task);
     case Job::Kind::kCompare: {
-      const Result<bool> same =
-          SameContent(way_.from, job.task.from, way_.to, job.there, &pool_, options_.stop);
+      const Result<bool> same = (options_.checksum ? SameContent : SameSum)(way_.from, job.task.from, way_.to,
+                                                                            job.there, &pool_, options_.stop);
       if (!same) return Ended(job.task.from.key, 0, Fail(same.error()), ProofKind::kNone);
       if (!*same) {
         if (options_.step)

@@ -26,7 +26,8 @@ class CopyCrew {
   // Wait while much is waiting already. False: the transfer ends early, more is of no use.
   bool Copy(CopyTask task);
   bool Remove(std::string key);
-  // Copied only when the contents differ.
+  // Copied only when the contents differ: by reading both with TransferOptions::checksum, else by the
+  // checksum that the destination tells.
   bool CopyIfOther(CopyTask task, StoredObjectInfo there);
   void CountSame(int64_t bytes);
   // All is listed: totals are known from now on.

@@ -82,11 +82,13 @@ PartedCopy::PartedCopy(const CopyWay& way, CopyTask task, std::unique_ptr<StoreU
       proof_(std::move(told), task_.from.size, upload_->PartSize()) {}
 
 Result<std::unique_ptr<PartedCopy>> PartedCopy::Begin(const CopyWay& way, CopyTask task) {
-  // A source that tells no version may have changed since it was cut off: then its time must do.
+  // A source that tells no version may have changed since it was cut off: then its time must do. The time of
+  // a file can be put back after a change, its ctime cannot.
   const StoredObjectInfo& from = task.from;
   const std::string version =
       from.version.empty() ? std::to_string(from.modified_us) : StrCat("v", from.version);
-  const std::string identity = StrCat(way.from.Location(), "\n", from.key, "\n", from.size, "\n", version);
+  std::string identity = StrCat(way.from.Location(), "\n", from.key, "\n", from.size, "\n", version);
+  if (from.changed_us != 0) identity += StrCat("\n", from.changed_us);
   OC_TRY(told, way.from.ChecksumOf(from));
   OC_TRY(upload,
          way.to.ResumeUpload(task.to, from.size, PutMode::kReplace, identity, CopyProof::BestPartSize(told)));
@@ -170,6 +172,27 @@ Result<bool> SameContent(const Store& a, const StoredObjectInfo& in_a, const Sto
     if (lease.buffer() != second) return false;
   }
   return true;
+}
+
+Result<bool> SameSum(const Store& a, const StoredObjectInfo& in_a, const Store& b,
+                     const StoredObjectInfo& in_b, BufferPool* pool, const std::atomic<bool>* stop) {
+  OC_TRY(told, b.ChecksumOf(in_b));
+  if (in_a.size != in_b.size || (told.md5.empty() && told.md5_of_parts.empty())) return false;
+  const int64_t at_once = std::clamp<int64_t>(in_a.size, 1, kComparedAtOnce);
+  BufferPool::Lease lease(pool, at_once);
+  CopyProof proof(std::move(told), in_a.size, at_once);
+  for (int64_t part = 0; part < PartCount(in_a.size, at_once); ++part) {
+    if (stop != nullptr && *stop) return Fail(ErrorCode::kConflict, "stopped");
+    const int64_t at = part * at_once;
+    OC_TRY_VOID(ReadExactly(a, in_a, at, std::min(at_once, in_a.size - at), &lease.buffer()));
+    proof.Add(part, lease.buffer());
+  }
+  const auto proven = proof.Judge([&](int64_t offset, int64_t bytes, std::string* out) {
+    return ReadExactly(a, in_a, offset, bytes, out);
+  });
+  if (proven) return *proven != ProofKind::kNone;
+  if (proven.error().code == ErrorCode::kCorrupt) return false;
+  return Fail(proven.error());
 }
 
 }  // namespace overcap

@@ -78,5 +78,8 @@ class PartedCopy {
 // Whether two objects of the same size have the same content; reads both.
 Result<bool> SameContent(const Store& a, const StoredObjectInfo& in_a, const Store& b,
                          const StoredObjectInfo& in_b, BufferPool* pool, const std::atomic<bool>* stop);
+// Whether the content in `a` has the checksum that `b` tells; reads `a` only. False where `b` tells none.
+Result<bool> SameSum(const Store& a, const StoredObjectInfo& in_a, const Store& b,
+                     const StoredObjectInfo& in_b, BufferPool* pool, const std::atomic<bool>* stop);
 
 }  // namespace overcap

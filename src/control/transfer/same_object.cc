@@ -14,8 +14,9 @@ int64_t Second(int64_t us) {
 }  // namespace
 
 std::string_view CopyVerdictText(CopyVerdict verdict) {
-  constexpr std::array<std::string_view, 7> kTexts = {
-      "the same", "new", "another size", "another content", "another time", "compared", "asked for"};
+  constexpr std::array<std::string_view, 8> kTexts = {"the same",        "new",          "another size",
+                                                      "another content", "another time", "compared",
+                                                      "compared",        "asked for"};
   return kTexts[static_cast<size_t>(verdict)];
 }
 
@@ -28,7 +29,10 @@ CopyVerdict JudgeCopy(const StoredObjectInfo& from, const StoredObjectInfo* to, 
     return from.md5 == to->md5 ? CopyVerdict::kSame : CopyVerdict::kContent;
   if (rules.keeps_times)
     return Second(from.modified_us) == Second(to->modified_us) ? CopyVerdict::kSame : CopyVerdict::kTime;
-  return Second(from.modified_us) <= Second(to->modified_us) ? CopyVerdict::kSame : CopyVerdict::kTime;
+  const int64_t written = Second(from.modified_us), copied = Second(to->modified_us);
+  if (written > copied) return CopyVerdict::kTime;
+  // An older file may have been put in this one's place after the copy: tar and rsync set times back.
+  return written < copied && Second(from.changed_us) > copied ? CopyVerdict::kSum : CopyVerdict::kSame;
 }
 
 }  // namespace overcap

@@ -21,6 +21,7 @@ enum class CopyVerdict {
   kContent,  // another MD5
   kTime,     // another time
   kRead,     // only reading both tells
+  kSum,      // only reading the source and the checksum that the destination tells
   kAsked,    // SameRules::all
 };
 std::string_view CopyVerdictText(CopyVerdict verdict);  // "new", "another size"

@@ -49,6 +49,18 @@ TEST(JudgeCopy, ElsewhereACopyMustBeYoungerThanItsSource) {
   EXPECT_EQ(JudgeCopy(Object(1, 6 * kSecond), &there, {}), CopyVerdict::kTime);
 }
 
+// tar, rsync -t and git put old times on new contents.
+TEST(JudgeCopy, AnOlderFileThatCameAfterTheCopyIsCompared) {
+  StoredObjectInfo from = Object(1, 4 * kSecond);
+  const StoredObjectInfo there = Object(1, 5 * kSecond);
+  from.changed_us = 5 * kSecond + 1;
+  EXPECT_EQ(JudgeCopy(from, &there, {}), CopyVerdict::kSame);
+  from.changed_us = 6 * kSecond;
+  EXPECT_EQ(JudgeCopy(from, &there, {}), CopyVerdict::kSum);
+  from.modified_us = there.modified_us;  // what was downloaded has the time of what it is a copy of
+  EXPECT_EQ(JudgeCopy(from, &there, {}), CopyVerdict::kSame);
+}
+
 TEST(JudgeCopy, OthersAskForMore) {
   const StoredObjectInfo there = Object(1, 5 * kSecond, "a");
   EXPECT_EQ(JudgeCopy(there, &there, {.checksum = true}), CopyVerdict::kRead);

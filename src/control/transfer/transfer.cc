@@ -35,7 +35,8 @@ bool Handle(KeyPair* pair, const SameRules& rules, const TransferOptions& option
     return true;
   }
   CopyTask task{from, from.key};
-  if (verdict == CopyVerdict::kRead) return crew->CopyIfOther(std::move(task), std::move(*pair->right));
+  if (verdict == CopyVerdict::kRead || verdict == CopyVerdict::kSum)
+    return crew->CopyIfOther(std::move(task), std::move(*pair->right));
   Tell(options, {TransferStep::Kind::kCopy, from.key, from.size, verdict});
   return options.dry_run || crew->Copy(std::move(task));
 }
@@ -167,7 +168,7 @@ Result<TransferReport> TransferOne(const Store& from, const std::string& key, St
   CopyTask task{source, to_key};
   if (verdict == CopyVerdict::kSame) {
     crew.CountSame(source.size);
-  } else if (verdict == CopyVerdict::kRead) {
+  } else if (verdict == CopyVerdict::kRead || verdict == CopyVerdict::kSum) {
     crew.CopyIfOther(std::move(task), std::move(*there));
   } else {
     Tell(options, {TransferStep::Kind::kCopy, key, source.size, verdict});

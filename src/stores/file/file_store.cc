@@ -134,7 +134,7 @@ int FileStore::OpenObject(const std::string& key, Fd* fd, StoredObjectInfo* info
       return error;
     }
     if (!S_ISREG(found.st_mode)) return S_ISDIR(found.st_mode) ? ENOENT : kNoFile;
-    *info = {key, found.st_size, ModifiedUs(found), FileVersion(found)};
+    *info = FileInfo(key, found);
     return 0;
   });
 }

@@ -114,7 +114,7 @@ class KeyLister {
     if (fstatat(root_, path.c_str(), &info, 0) != 0) return Failed(errno, path);
     page_->left_out += left_out_;
     left_out_ = 0;
-    page_->objects.push_back({path, info.st_size, ModifiedUs(info), FileVersion(info)});
+    page_->objects.push_back(FileInfo(path, info));
     return 0;
   }
 
@@ -187,8 +187,12 @@ int64_t ModifiedUs(const struct stat& info) {
   return static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000 + info.st_mtim.tv_nsec / 1000;
 }
 
-std::string FileVersion(const struct stat& info) {
-  return StrCat(info.st_ino, "-", info.st_size, "-", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+StoredObjectInfo FileInfo(const std::string& key, const struct stat& info) {
+  StoredObjectInfo object{key, info.st_size, ModifiedUs(info)};
+  object.version =
+      StrCat(info.st_ino, "-", info.st_size, "-", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+  object.changed_us = static_cast<int64_t>(info.st_ctim.tv_sec) * 1'000'000 + info.st_ctim.tv_nsec / 1000;
+  return object;
 }
 
 int ListFolderKeys(int root, const std::string& prefix, const std::string& after, size_t limit, KeyRule rule,

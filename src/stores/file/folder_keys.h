@@ -23,9 +23,10 @@ Fd OpenKey(int root, const std::string& path, int flags, KeyRule rule);
 int ListFolderKeys(int root, const std::string& prefix, const std::string& after, size_t limit, KeyRule rule,
                    StorePage* page, std::string* failed);
 
-// When it was written last, and what it was then: another text whenever the content is another.
+// When it was written last.
 int64_t ModifiedUs(const struct stat& info);
-std::string FileVersion(const struct stat& info);
+// What a store tells of a file.
+StoredObjectInfo FileInfo(const std::string& key, const struct stat& info);
 
 // Every file whose name begins with kTemporaryBegin or kPartialBegin: its path below `root` and when it was
 // written last.
