@@ -68,6 +68,10 @@ Result<void> ValidRange(std::string_view key, int64_t offset, int64_t limit) {
   return Fail(ErrorCode::kUsage, StrCat("cannot read ", limit, " bytes at ", offset, " of ", Quoted(key)));
 }
 
+Result<void> Store::Takes(const std::string& key) const {
+  return ValidKey(key, KeyRule::kAny);
+}
+
 Result<void> Store::GetInto(const std::string& key, int64_t offset, int64_t limit, std::string* out) const {
   return GetIntoIf({key}, offset, limit, out);
 }

@@ -109,6 +109,8 @@ class Store {
   virtual Result<StorePage> List(const std::string& prefix, const std::string& next) const = 0;
   // Fine when it is gone. A power cut soon after may bring it back.
   virtual Result<void> Remove(const std::string& key) = 0;
+  // kUsage when the store cannot have an object of this name; nothing is asked of a service.
+  virtual Result<void> Takes(const std::string& key) const;
   // Removes what crashed writers left behind (temporary files) and that has reached this age by the store's
   // own clock; how many there were.
   virtual Result<int64_t> CleanUp(int64_t older_than_us) = 0;

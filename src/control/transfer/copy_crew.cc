@@ -48,6 +48,16 @@ bool CopyCrew::CopyIfOther(CopyTask task, StoredObjectInfo there) {
   return Add({Job::Kind::kCompare, std::move(task), std::move(there)});
 }
 
+bool CopyCrew::Foresee(const CopyTask& task) {
+  const Result<void> taken = way_.to.Takes(task.to);
+  if (taken) return true;
+  const std::lock_guard lock(mutex_);
+  ++report_->failed;
+  if (report_->problems.size() < kMostTransferProblems)
+    report_->problems.push_back({task.from.key, taken.error()});
+  return false;
+}
+
 void CopyCrew::CountSame(int64_t bytes) {
   const std::lock_guard lock(mutex_);
   ++report_->same;

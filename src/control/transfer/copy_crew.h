@@ -26,6 +26,9 @@ class CopyCrew {
   // Wait while much is waiting already. False: the transfer ends early, more is of no use.
   bool Copy(CopyTask task);
   bool Remove(std::string key);
+  // Of a dry run: false, and a problem of the report, when the destination cannot have an object of this
+  // name.
+  bool Foresee(const CopyTask& task);
   // Copied only when the contents differ: by reading both with TransferOptions::checksum, else by the
   // checksum that the destination tells.
   bool CopyIfOther(CopyTask task, StoredObjectInfo there);

@@ -120,5 +120,21 @@ TEST(OddService, WhatStaysListedAfterItsRemovalIsNamed) {
   EXPECT_EQ(report.error().message, "'ghost' was removed, but the service of 's3://lab/pre' still lists it");
 }
 
+TEST(OddService, ADryRunNamesWhatTheServiceCannotTake) {
+  OddService service({});
+  MemStore here = Memory();
+  for (const char* key : {"good", "latin-\xe9"}) ASSERT_TRUE(here.Put(key, "x"));
+  std::vector<std::string> told;
+  TransferOptions options{.dry_run = true};
+  options.step = [&](const TransferStep& step) { told.push_back(step.key); };
+  const auto report = TransferAll(here, *Open(service.endpoint(), 10), options);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(told, std::vector<std::string>{"good"});
+  EXPECT_EQ(report->failed, 1);
+  ASSERT_EQ(report->problems.size(), 1u);
+  EXPECT_EQ(report->problems[0].key, "latin-\xe9");
+  EXPECT_EQ(report->problems[0].error.code, ErrorCode::kUsage);
+}
+
 }  // namespace
 }  // namespace overcap

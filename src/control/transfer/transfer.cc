@@ -37,6 +37,7 @@ bool Handle(KeyPair* pair, const SameRules& rules, const TransferOptions& option
   CopyTask task{from, from.key};
   if (verdict == CopyVerdict::kRead || verdict == CopyVerdict::kSum)
     return crew->CopyIfOther(std::move(task), std::move(*pair->right));
+  if (options.dry_run && !crew->Foresee(task)) return true;
   Tell(options, {TransferStep::Kind::kCopy, from.key, from.size, verdict});
   return options.dry_run || crew->Copy(std::move(task));
 }
@@ -170,7 +171,7 @@ Result<TransferReport> TransferOne(const Store& from, const std::string& key, St
     crew.CountSame(source.size);
   } else if (verdict == CopyVerdict::kRead || verdict == CopyVerdict::kSum) {
     crew.CopyIfOther(std::move(task), std::move(*there));
-  } else {
+  } else if (!options.dry_run || crew.Foresee(task)) {
     Tell(options, {TransferStep::Kind::kCopy, key, source.size, verdict});
     if (!options.dry_run) crew.Copy(std::move(task));
   }

@@ -241,6 +241,11 @@ Result<std::unique_ptr<LockPlace>> AzureStore::LockAt(const std::string& name) {
   return std::unique_ptr<LockPlace>(std::make_unique<AzureLease>(container_, whole));
 }
 
+Result<void> AzureStore::Takes(const std::string& key) const {
+  OC_TRY_VOID(NewKey(key));
+  return {};
+}
+
 Result<int64_t> AzureStore::CleanUp(int64_t) {
   return 0;
 }

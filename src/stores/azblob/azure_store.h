@@ -34,6 +34,7 @@ class AzureStore : public Store {
   // it reads again from the beginning.
   Result<StorePage> List(const std::string& prefix, const std::string& next) const override;
   Result<void> Remove(const std::string& key) override;
+  Result<void> Takes(const std::string& key) const override;
   // Nothing: the service itself removes blocks that were never committed, after a week.
   Result<int64_t> CleanUp(int64_t older_than_us) override;
   Result<std::unique_ptr<StoreUpload>> StartUpload(const std::string& key, int64_t size,

@@ -184,6 +184,11 @@ Result<void> S3Store::Remove(const std::string& key) {
   return bucket_.Remove(whole);
 }
 
+Result<void> S3Store::Takes(const std::string& key) const {
+  OC_TRY_VOID(WholeKey(key));
+  return {};
+}
+
 Result<int64_t> S3Store::CleanUp(int64_t older_than_us) {
   auto ended = AbortStaleUploads(bucket_, older_than_us);
   std::string after;

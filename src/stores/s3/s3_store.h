@@ -34,6 +34,7 @@ class S3Store : public Store {
   Result<StoredObjectInfo> Stat(const std::string& key) const override;
   Result<StorePage> List(const std::string& prefix, const std::string& next) const override;
   Result<void> Remove(const std::string& key) override;
+  Result<void> Takes(const std::string& key) const override;
   // Uploads that were never finished, and notes of them.
   Result<int64_t> CleanUp(int64_t older_than_us) override;
   Result<std::unique_ptr<StoreUpload>> StartUpload(const std::string& key, int64_t size,
