@@ -1,63 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One home that two hosts see, in turn and at once: no job runs twice, and each refusal names the other host."""
 import json
-import os
-import signal
-import subprocess
 import time
-import uuid
 
-from overcap_rig import Rig, alive, main, needs_root, shell
-
-
-class Host:
-    """Something that takes itself for a machine: namespaces with a host name, a machine id and a boot id of its own."""
-
-    def __init__(self, rig, name, machine="a" * 32, env=None):
-        self.rig, self.name, self.env = rig, name, env or {}
-        folder = rig.root / f"host-{name}-{uuid.uuid4().hex[:8]}"
-        folder.mkdir()
-        (folder / "machine-id").write_text(machine + "\n")
-        (folder / "boot-id").write_text(str(uuid.uuid4()) + "\n")
-        setup = ('hostname "$1" && mount --bind "$2/machine-id" /etc/machine-id && '
-                 'mount --bind "$2/boot-id" /proc/sys/kernel/random/boot_id && touch "$2/up" && exec sleep 1000000')
-        self.process = subprocess.Popen(
-            ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", setup, "sh",
-             name, str(folder)], env=rig.env)
-        rig.until((folder / "up").exists, f"host {name}")
-        children = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        self.init = int(open(children, encoding="ascii").read().split()[0])
-
-    def start(self, *words, **env):
-        return subprocess.Popen(
-            ["nsenter", "-t", str(self.init), "-m", "-u", "-p", "--", "sh", "-c", 'cd "$0" && exec "$@"',
-             str(self.rig.project), *words],
-            env={**self.rig.env, **self.env, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def run(self, *words):
-        return self.rig.finish(self.start(*words))
-
-    def overcap(self, *args):
-        return self.run(str(self.rig.binary), *args)
-
-    def ok(self, *args):
-        done = self.overcap(*args)
-        self.rig.assertEqual(done.status, 0, str(done))
-        return done
-
-    def job(self, job_id):
-        value = json.loads(self.ok("query", job_id, "--json").out)
-        return value["jobs"][0] if "jobs" in value else value
-
-    def kill_engine(self):
-        pid = json.loads(self.ok("daemon", "status", "--json").out)["pid"]
-        self.run("kill", "-9", str(pid))
-
-    def end(self):
-        """The machine is gone, with all that ran on it."""
-        if alive(self.init):
-            os.kill(self.init, signal.SIGKILL)
-        self.process.wait()
+from host_rig import Host
+from overcap_rig import Rig, main, needs_root, shell
 
 
 @needs_root
