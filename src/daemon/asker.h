@@ -32,7 +32,7 @@ bool Owns(const Asker& asker, const Job& job);
 bool MaySee(const Asker& asker, const Job& job, const Policy* policy);
 // kDenied, naming the job, when it may not. `verb`: "stopped", "held".
 Result<void> CheckMayStop(const Asker& asker, const Job& job, const Policy* policy, std::string_view verb);
-Result<void> CheckMayRemove(const Asker& asker, const Job& job, const Policy* policy);
+Result<void> CheckMayRemove(const Asker& asker, const Job& job);
 Result<void> CheckMayRuleEngine(const Asker& asker, std::string_view what);
 
 // The spec as the engine takes it: in the asker's own name, whatever it said. kDenied for what users may not

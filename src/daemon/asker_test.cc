@@ -76,9 +76,9 @@ TEST(Asker, AdministratorsOfTheLabMayStopButNotRemove) {
   const World world;
   EXPECT_TRUE(CheckMayStop(world.carl, world.job(), &world.policy, "stopped"));
   EXPECT_FALSE(CheckMayStop(world.carl, world.job(), nullptr, "stopped"));
-  EXPECT_FALSE(CheckMayRemove(world.carl, world.job(), &world.policy));
+  EXPECT_FALSE(CheckMayRemove(world.carl, world.job()));
   EXPECT_FALSE(CheckMayStop(world.bob, world.job(), &world.policy, "stopped"));
-  EXPECT_TRUE(CheckMayRemove(world.ops, world.job(), &world.policy));
+  EXPECT_FALSE(CheckMayRemove(world.ops, world.job())) << "nor an administrator of the policy";
 }
 
 TEST(Asker, ANameIsNoProofOfAnything) {
