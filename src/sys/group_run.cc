@@ -188,13 +188,13 @@ void GroupRun::SignalAll(int sig) {
   }
 }
 
-// Processes that ignore INT, as the background processes of a shell do, get TERM in its place.
+// Processes that ignore the signal, as the background processes of a shell ignore INT, get TERM in its place.
 void GroupRun::Stop() {
-  const bool interrupted =
-      end_.cause == StopCause::kCancelled && alive_ > 0 && companion_ != nullptr && companion_->Interrupted();
-  SignalAll(interrupted ? SIGINT : SIGTERM);
-  for (const pid_t pid : interrupted ? Stoppable(ChildrenOf(getpid())) : std::vector<pid_t>()) {
-    if (IgnoresSignal(StatusOfProcess(pid), SIGINT)) kill(pid, SIGTERM);
+  const bool asked = end_.cause == StopCause::kCancelled && alive_ > 0 && companion_ != nullptr;
+  const int signal = asked ? companion_->StopSignal() : SIGTERM;
+  SignalAll(signal);
+  for (const pid_t pid : signal != SIGTERM ? Stoppable(ChildrenOf(getpid())) : std::vector<pid_t>()) {
+    if (IgnoresSignal(StatusOfProcess(pid), signal)) kill(pid, SIGTERM);
   }
   SignalAll(SIGCONT);  // a stopped process takes no TERM
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/supervisor.h"
 
+#include <algorithm>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <utility>
 
 #include "sys/group_run.h"
 
@@ -27,6 +29,7 @@ Result<std::unique_ptr<Supervisor>> Supervisor::Make(const Clock& clock, Supervi
   // Blocked, not ignored: what a process ignores, its children would ignore too.
   std::vector<int> taken = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE, SIGXFSZ};
   if (signals.second_kills) taken.push_back(SIGQUIT);
+  taken.insert(taken.end(), signals.cancel.begin(), signals.cancel.end());
   OC_TRY(inbox, SignalInbox::Make(taken));
   supervisor->inbox_ = std::move(inbox);
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return Fail(ErrnoError(errno, "cannot become a subreaper"));
@@ -49,6 +52,10 @@ bool Supervisor::WarnGroup() {
 void Supervisor::TakeSignals() {
   for (int sig : inbox_.Take()) {
     unseen_ = true;
+    if (std::ranges::find(signals_.cancel, sig) != signals_.cancel.end()) {
+      if (!std::exchange(cancel_, true)) cancel_signal_ = sig;
+      continue;
+    }
     if (sig == SIGCHLD) child_ended_ = true;
     if (sig == SIGTERM || sig == SIGINT || sig == SIGQUIT) Cancel(sig);
     if (sig == SIGHUP && signals_.hangup_cancels) Cancel(sig);
@@ -59,10 +66,11 @@ void Supervisor::TakeSignals() {
 
 void Supervisor::Cancel(int sig) {
   const int64_t now_us = clock_.MonotonicUs();
-  const bool second = cancel_ && now_us >= cancel_us_ + kSameWordUs;
+  const bool second = urgent_ && now_us >= cancel_us_ + kSameWordUs;
   if (signals_.second_kills && (second || sig == SIGQUIT)) hurry_ = true;
-  if (!cancel_) cancel_signal_ = sig, cancel_us_ = now_us;
-  cancel_ = true;
+  if (!cancel_) cancel_signal_ = sig;
+  if (!urgent_) cancel_us_ = now_us;
+  cancel_ = urgent_ = true;
 }
 
 bool Supervisor::CancelRequested() {

@@ -3,6 +3,7 @@
 // behind.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -51,8 +52,9 @@ struct GroupMember {
 
 // Which signals mean what to a supervisor, beside TERM and INT.
 struct SupervisorSignals {
-  bool hangup_cancels = false;  // HUP cancels as TERM does, unless it was ignored when we began (nohup)
-  bool second_kills = false;    // QUIT, and a second INT or TERM a moment later, end the grace time
+  bool hangup_cancels = false;   // HUP cancels as TERM does, unless it was ignored when we began (nohup)
+  bool second_kills = false;     // QUIT, and a second INT or TERM a moment later, end the grace time
+  std::vector<int> cancel = {};  // these cancel too, whatever else is said of them
 };
 
 struct GroupLimits {
@@ -88,6 +90,8 @@ class GroupCompanion {
   virtual int64_t GraceUs() const { return -1; }
   // Whether someone typed Ctrl-C: then members get INT in place of TERM.
   virtual bool Interrupted() const { return false; }
+  // What members get first when they are stopped because Act() says so.
+  virtual int StopSignal() const { return Interrupted() ? SIGINT : SIGTERM; }
 };
 
 enum class StopCause { kNone, kMemberFailed, kCancelled, kTimeLimit, kMemoryLimit };
@@ -152,6 +156,7 @@ class Supervisor {
   SupervisorTimes times_;
   SupervisorSignals signals_;
   SignalInbox inbox_;
+  bool urgent_ = false;  // TERM, INT or their like has come: the next one may end the grace time
   bool cancel_ = false, hurry_ = false, drain_ = false, child_ended_ = false;
   bool unseen_ = false;  // signals were taken, by whomever, and the group that runs has not looked at them
   int cancel_signal_ = 0;
