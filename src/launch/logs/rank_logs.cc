@@ -39,7 +39,9 @@ constexpr int kGiveUpStepMs = 100;
 constexpr int64_t kShowBytes = 4 << 20;  // at a time: others have to be seen to
 constexpr double kRoomBytes = 1 << 30;   // where less is free, a full disk must be expected
 
-// A stretch of a log that is still to be shown.
+constexpr int kNotShown = 0;
+
+// A stretch of a log that is still to be shown, or to be passed over.
 struct Piece {
   int64_t end = 0;
   int stream = 1;
@@ -62,6 +64,7 @@ struct RankLog {
 
 struct RankLogs::Impl {
   Tee tee = Tee::kRank0;
+  std::vector<RankView> views;  // empty: as `tee` says
   int first_rank = 0;
   std::string folder;
   std::optional<PromptFiles> prompt;
@@ -77,8 +80,17 @@ struct RankLogs::Impl {
   bool more = false;  // there was more to show than was shown at a time
   std::vector<char> buffer;
 
-  bool Shows(size_t rank) const {
+  bool Shows(size_t rank, int stream) const {
+    if (!views.empty()) return (views[rank].shown & stream) != 0;
     return tee == Tee::kAll || (tee == Tee::kRank0 && first_rank == 0 && rank == 0);
+  }
+
+  bool ByLine() const { return views.empty() ? tee == Tee::kAll : views.size() > 1; }
+
+  // What precedes each line; "" for none.
+  std::string MarkOf(size_t rank, int stream) const {
+    if (!views.empty()) return (views[rank].marked & stream) != 0 ? views[rank].mark : "";
+    return tee == Tee::kAll ? StrCat("[", static_cast<size_t>(first_rank) + rank, "] ") : "";
   }
 
   void KeepTime(RankLog* log, int stream, int64_t now_us) {
@@ -110,12 +122,13 @@ struct RankLogs::Impl {
     KeepTime(&log, stream, now_us);
     log.size += bytes;
     last_output_us = std::max(last_output_us, now_us);
-    if (!Shows(rank)) {
+    const int shown = Shows(rank, stream) ? stream : kNotShown;
+    if (shown == kNotShown && log.to_show.empty()) {
       log.shown = log.size;
-    } else if (!log.to_show.empty() && log.to_show.back().stream == stream) {
+    } else if (!log.to_show.empty() && log.to_show.back().stream == shown) {
       log.to_show.back().end = log.size;
     } else {
-      log.to_show.push_back({log.size, stream});
+      log.to_show.push_back({log.size, shown});
     }
   }
 
@@ -176,7 +189,6 @@ struct RankLogs::Impl {
   std::string_view NextToShow(const RankLog& log, bool rest) {
     if (log.to_show.empty()) return {};
     const Piece& piece = log.to_show.front();
-    const bool lines = tee == Tee::kAll;
     int64_t end = piece.end;
     const FileStretch hole = bound ? bound->HoleOf(static_cast<size_t>(&log - ranks.data())) : FileStretch{};
     if (log.shown < hole.begin) end = std::min(end, hole.begin);
@@ -185,7 +197,7 @@ struct RankLogs::Impl {
     const ssize_t got = pread(log.file.Get(), buffer.data(), want, log.shown);
     if (got <= 0) return {};
     const std::string_view text(buffer.data(), got);
-    if (!lines) return text;
+    if (!ByLine() && MarkOf(static_cast<size_t>(&log - ranks.data()), piece.stream).empty()) return text;
     if (const size_t newline = text.rfind('\n'); newline != text.npos) return text.substr(0, newline + 1);
     const bool torn = log.shown + got == hole.begin;
     const bool no_more =
@@ -193,12 +205,16 @@ struct RankLogs::Impl {
     return no_more ? text : std::string_view();
   }
 
-  std::string WithPrefix(size_t rank, std::string_view text) const {
-    const std::string prefix = StrCat("[", static_cast<size_t>(first_rank) + rank, "] ");
+  void Put(size_t rank, int stream, std::string_view text) {
+    const std::string mark = MarkOf(rank, stream);
+    mark.empty() && !ByLine() ? streams.Put(stream, text) : streams.Put(stream, WithMark(mark, text));
+  }
+
+  static std::string WithMark(const std::string& mark, std::string_view text) {
     std::string out;
     for (size_t at = 0; at < text.size();) {
       const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
-      out += prefix;
+      out += mark;
       out += text.substr(at, end - at);
       at = end;
     }
@@ -222,9 +238,13 @@ struct RankLogs::Impl {
   // How many bytes it has shown, or need not be shown; 0: none.
   int64_t ShowSome(size_t rank, bool rest) {
     RankLog& log = ranks[rank];
+    while (!log.to_show.empty() && log.to_show.front().stream == kNotShown) {
+      log.shown = log.to_show.front().end;
+      log.to_show.pop_front();
+    }
     if (log.to_show.empty() || !streams.Ready(log.to_show.front().stream)) return 0;
     if (const std::string marker = LeaveOutHole(rank); !marker.empty()) {
-      streams.Put(1, tee == Tee::kAll ? WithPrefix(rank, marker) : "\n" + marker);
+      Put(rank, 1, ByLine() ? marker : "\n" + marker);
       return static_cast<int64_t>(marker.size());
     }
     const auto [end, stream] = log.to_show.front();
@@ -233,11 +253,7 @@ struct RankLogs::Impl {
     if (text.empty() && !broken) return 0;
     log.shown = broken ? end : log.shown + static_cast<int64_t>(text.size());
     if (log.shown >= end) log.to_show.pop_front();
-    if (tee == Tee::kAll) {
-      streams.Put(stream, WithPrefix(rank, text));
-    } else {
-      streams.Put(stream, text);
-    }
+    Put(rank, stream, text);
     return broken ? 1 : static_cast<int64_t>(text.size());
   }
 
@@ -297,6 +313,10 @@ void RankLogs::Write(int rank, int stream, std::string_view bytes, int64_t now_u
     bytes.remove_prefix(static_cast<size_t>(written));
   }
   impl_->KeepBound(false);
+}
+
+void RankLogs::ShowAs(std::vector<RankView> views) {
+  impl_->views = std::move(views);
 }
 
 void RankLogs::Bound(int64_t max) {

@@ -16,6 +16,12 @@ namespace overcap {
 
 enum class Tee { kNone, kRank0, kAll };  // kAll: whole lines, each with its rank before it
 
+// What of a rank is on the terminal. Of several ranks whole lines are shown, so that they do not mix.
+struct RankView {
+  int shown = 0, marked = 0;  // streams: 1, 2, or 3 for both; `mark` precedes lines of those that are marked
+  std::string mark;
+};
+
 class RankLogs {
  public:
   // Makes `folder`/rank-R.log for every rank, and sees to it that this process may open as many files as it
@@ -24,6 +30,9 @@ class RankLogs {
   RankLogs(RankLogs&&) noexcept;
   RankLogs& operator=(RankLogs&&) noexcept;
   ~RankLogs();
+
+  // From now on, in the place of what `tee` says; one for each rank, or none: no change.
+  void ShowAs(std::vector<RankView> views);
 
   // Logs that grow beyond `max` lose their middle (sys/log_bound.h); Problem() says that one has.
   void Bound(int64_t max);

@@ -121,6 +121,21 @@ TEST(RankLogs, ShowsWholeLinesOfAllRanksWithTheRankBeforeThem) {
             "out:[2] x\n[2] y\n[1] first line\n[2] rest\n|err:");
 }
 
+TEST(RankLogs, ShowsTheStreamsOfEachRankThatAreAskedFor) {
+  const TempFolder folder;
+  EXPECT_EQ(Shown(folder, Tee::kNone,
+                  [](RankLogs* logs) {
+                    logs->ShowAs({{3, 1, "[a0]:"}, {2, 0, "[a1]:"}, {}});
+                    for (int rank = 0; rank < 3; ++rank) {
+                      logs->Write(rank, 1, StrCat("out ", rank, "\n"), 1);
+                      logs->Write(rank, 2, StrCat("err ", rank, "\n"), 1);
+                      logs->Write(rank, 1, "more\n", 1);
+                      logs->Show();
+                    }
+                  }),
+            "out:[a0]:out 0\n[a0]:more\n|err:err 0\nerr 1\n");
+}
+
 TEST(RankLogs, AReaderThatDoesNotReadStopsNothing) {
   const TempFolder folder;
   const std::string story = InChild([&] {
