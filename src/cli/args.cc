@@ -30,7 +30,13 @@ enum class FlagPlace { kBeforeVerb, kAfterVerb };
 // name that a command has taken for itself is its own behind the verb, and everybody's before it:
 // `overcap -c sky shell -c 4`.
 const Flag* FindFlag(const Command* command, std::string_view name, FlagPlace place) {
-  const auto named = [&](const Flag& flag) { return flag.name == name || flag.short_name == name; };
+  const bool underscores = command != nullptr && command->underscores;
+  const auto same = [&](char typed, char own) {
+    return typed == own || (underscores && typed == '_' && own == '-');
+  };
+  const auto named = [&](const Flag& flag) {
+    return flag.short_name == name || std::ranges::equal(name, flag.name, same);
+  };
   const auto global = std::ranges::find_if(kGlobalFlags, named);
   const bool is_global = global != std::end(kGlobalFlags);
   if (command != nullptr && !(is_global && place == FlagPlace::kBeforeVerb)) {

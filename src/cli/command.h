@@ -76,6 +76,7 @@ struct Command {
   bool without_config = false;  // runs also when the configuration is broken
   bool job_words = false;       // its words are job ids: for shell completion
   std::span<const FlagSynonym> synonyms = {};
+  bool underscores = false;           // "--max_restarts" is "--max-restarts"
   std::string_view other_flags = {};  // where flags go that it does not know; for the hint
 };
 

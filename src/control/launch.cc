@@ -63,7 +63,7 @@ class LaunchRun {
     OC_TRY(runner, MakeRunner(prepared_.launcher, options_, world_));
     runner_ = std::move(runner);
     const std::string id = MakeLaunchId(world_.clock.WallUs(), static_cast<uint32_t>(world_.random.Next()));
-    OC_TRY(folder, LaunchFolder::Make(world_.root, options_.logs, id));
+    OC_TRY(folder, LaunchFolder::Make(world_.root, options_.logs, id, options_.logs_below));
     folder_ = std::move(folder);
     const Result<void> begun = folder_.KeepFacts(FactsOf(id));
     if (!begun) {

@@ -33,9 +33,10 @@ struct LaunchOptions {
   int64_t grace_us = 10'000'000;
   int retries = 0;
   Tee tee = Tee::kRank0;
-  bool pipes = false;   // ranks do not write their logs themselves
-  std::string logs;     // folder; "": a new one below <root>/launches
-  int master_port = 0;  // 0: a free one
+  bool pipes = false;       // ranks do not write their logs themselves
+  std::string logs;         // folder; "": a new one below <root>/launches
+  bool logs_below = false;  // in a folder of its own below `logs`
+  int master_port = 0;      // 0: a free one
 };
 
 // What a launch uses of the world around it.

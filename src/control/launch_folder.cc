@@ -108,7 +108,7 @@ std::string LaunchResultJson(int exit_status, const std::vector<AttemptRecord>& 
 }
 
 Result<LaunchFolder> LaunchFolder::Make(const std::string& root, const std::string& asked,
-                                        const std::string& id) {
+                                        const std::string& id, bool below) {
   LaunchFolder folder;
   PosixFiles files;
   if (!asked.empty()) {
@@ -116,10 +116,10 @@ Result<LaunchFolder> LaunchFolder::Make(const std::string& root, const std::stri
       return Fail(ErrorCode::kUsage, StrCat("--logs: ", made.error().message));
     }
     folder.path_ = asked;
-    if (files.Exists(asked + "/launch.json") || files.Exists(asked + "/attempt-1")) {
-      return Fail(ErrorCode::kConflict, StrCat("folder '", asked, "' holds the logs of another launch"),
-                  "name a new folder with --logs");
-    }
+    const bool used = files.Exists(asked + "/launch.json") || files.Exists(asked + "/attempt-1");
+    if (!below && !used) return folder;
+    folder.path_ = asked + "/" + id;
+    OC_TRY_VOID(MakeFolder(folder.path_));
     return folder;
   }
   const std::string launches = root + "/launches";

@@ -42,8 +42,9 @@ std::string LaunchResultJson(int exit_status, const std::vector<AttemptRecord>& 
 
 class LaunchFolder {
  public:
-  // Makes it: `asked`, or below <root>/launches. kConflict when `asked` holds a launch already.
-  static Result<LaunchFolder> Make(const std::string& root, const std::string& asked, const std::string& id);
+  // Makes it: `asked`, or <root>/launches/ID; asked/ID when `below`, or when `asked` holds a launch already.
+  static Result<LaunchFolder> Make(const std::string& root, const std::string& asked, const std::string& id,
+                                   bool below);
 
   const std::string& path() const { return path_; }
   Result<std::string> MakeAttempt(int number) const;  // its folder

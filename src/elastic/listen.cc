@@ -101,9 +101,9 @@ Result<std::vector<std::string>> AddressesOf(const std::string& host, int wait_m
   return addresses;
 }
 
-HeldPort HoldPort() {
+HeldPort HoldPort(int port) {
   HeldPort held;
-  auto bound = Bound("0.0.0.0", 0, false);
+  auto bound = Bound("0.0.0.0", port, port != 0);
   if (!bound) return held;
   held.socket = std::move(*bound);
   held.port = PortOf(held.socket);

@@ -18,11 +18,11 @@ bool IsOwnAddress(const std::string& address);  // of this host, loopback among 
 // The addresses of a name, within the time. kUnavailable.
 Result<std::vector<std::string>> AddressesOf(const std::string& host, int wait_ms);
 
-// Holds a free TCP port of this host until it is closed: nobody else gets it.
+// Holds a free TCP port of this host, or this one, until it is closed: nobody else gets it.
 struct HeldPort {
   Fd socket;
   int port = 0;
 };
-HeldPort HoldPort();  // port 0 when there is none
+HeldPort HoldPort(int port = 0);  // port 0 when there is none, or that one is taken
 
 }  // namespace overcap::elastic

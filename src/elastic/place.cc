@@ -18,6 +18,10 @@ tl::unexpected<Error> Bad(std::string_view text, std::string_view what) {
               "etcd://HOST:2379,HOST:2379/ID, tcp://HOST:PORT/ID or auto");
 }
 
+bool IsIdChar(unsigned char c) {
+  return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
+}
+
 // "host", "host:1", "[::1]:1"; nullopt when it is none of these.
 std::optional<std::pair<std::string, int>> HostAndPort(std::string_view text, int port) {
   std::string_view host = text, rest;
@@ -60,11 +64,21 @@ Result<RendezvousPlace> WithEndpoints(RendezvousPlace place, std::string_view ho
 }  // namespace
 
 bool IsRendezvousId(std::string_view id) {
-  const auto fine = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_'; };
-  return !id.empty() && id.size() <= kLongestId && id[0] != '.' && std::all_of(id.begin(), id.end(), fine);
+  return !id.empty() && id.size() <= kLongestId && id[0] != '.' &&
+         std::all_of(id.begin(), id.end(), IsIdChar);
+}
+
+std::string RendezvousIdOf(std::string_view id) {
+  if (IsRendezvousId(id)) return std::string(id);
+  uint32_t hash = 2'166'136'261U;  // FNV-1a
+  for (const unsigned char c : id) hash = (hash ^ c) * 16'777'619U;
+  std::string text = "id-";
+  for (const unsigned char c : id.substr(0, kLongestId / 2)) text += IsIdChar(c) ? static_cast<char>(c) : '_';
+  return StrCat(text, "-", hash);
 }
 
 std::string RendezvousPlace::Text() const {
+  if (!asked.empty()) return asked;
   if (kind == Kind::kAuto) return id.empty() ? "auto" : StrCat("auto:", id);
   std::vector<std::string> hosts;
   for (const auto& [host, port] : endpoints) {
@@ -103,31 +117,72 @@ Result<RendezvousPlace> ParseRendezvous(std::string_view text) {
   return WithEndpoints(std::move(place), rest.substr(0, slash), port, text);
 }
 
-Result<RendezvousPlace> TorchRendezvous(std::string_view backend, std::string_view endpoint,
-                                        std::string_view id) {
+namespace {
+
+Result<std::pair<std::string, int>> TorchEndpoint(std::string_view flag, std::string_view text, int port) {
+  if (auto found = HostAndPort(text, port)) return std::move(*found);
+  return Fail(ErrorCode::kUsage, StrCat(flag, ": ", Quoted(text, 200), " is no HOST:PORT"));
+}
+
+// Agents of one machine need no port; those of a single node need not meet at all.
+RendezvousPlace TorchAuto(const TorchPlace& asked) {
   RendezvousPlace place;
-  place.id = id;
-  if (!id.empty() && !IsRendezvousId(id)) {
-    return Fail(ErrorCode::kUsage,
-                StrCat("--rdzv-id: ", Quoted(id), " is no id of letters, digits, '.', '_' and '-'"));
-  }
-  if (endpoint.empty() && (backend.empty() || backend == "c10d" || backend == "static")) return place;
-  if (place.id.empty()) {
-    place.id = "none";  // as torchrun calls it
-    place.unnamed = true;
-  }
+  place.again = true;
+  if (asked.max_nodes > 1 && !asked.id.empty()) place.id = RendezvousIdOf(asked.id);
+  return place;
+}
+
+// Two jobs at two ports are two jobs, also when neither was given an id.
+RendezvousPlace TorchTcp(const TorchPlace& asked, std::string host, int port) {
+  RendezvousPlace place;
+  place.kind = RendezvousPlace::Kind::kTcp;
+  place.again = true;
+  place.id = RendezvousIdOf(StrCat(asked.id.empty() ? "none" : asked.id, "-", port));
+  place.endpoints = {{std::move(host), port}};
+  return place;
+}
+
+Result<TorchMeeting> TorchStatic(const TorchPlace& asked) {
+  constexpr int kMasterPort = 29500;  // torchrun's own default
+  const bool one_host = asked.master_addr.empty() && asked.endpoint.empty();
+  if (one_host && asked.master_port == 0) return TorchMeeting{TorchAuto(asked), 0};
+  const int port = asked.master_port != 0 ? asked.master_port : kMasterPort;
+  if (one_host && asked.max_nodes > 1) return TorchMeeting{TorchAuto(asked), port};
+  std::string host(one_host ? "127.0.0.1" : asked.master_addr);
+  if (host.find(':') != host.npos && !host.starts_with('[')) host = StrCat("[", host, "]");
+  const std::string text = asked.endpoint.empty() ? StrCat(host, ":", port) : std::string(asked.endpoint);
+  OC_TRY(endpoint,
+         TorchEndpoint(asked.endpoint.empty() ? "--master-addr" : "--rdzv-endpoint", text, kMasterPort));
+  const int meeting = MeetingPort(endpoint.second);
+  TorchMeeting found{TorchTcp(asked, endpoint.first, endpoint.second), endpoint.second};
+  found.place.endpoints[0].second = meeting;
+  found.place.asked = StrCat(text, " (agents meet at port ", meeting, ")");
+  return found;
+}
+
+}  // namespace
+
+Result<TorchMeeting> TorchRendezvous(const TorchPlace& asked) {
+  const std::string_view backend = asked.backend;
+  const bool any_port = asked.endpoint.ends_with(":0");  // of one node, or of agents of this machine
   if (backend == "etcd" || backend == "etcd-v2") {
-    place.kind = RendezvousPlace::Kind::kEtcd;
-    if (endpoint.empty())
+    if (asked.endpoint.empty())
       return Fail(ErrorCode::kUsage, "--rdzv-backend etcd needs --rdzv-endpoint HOST:PORT");
-    return WithEndpoints(std::move(place), endpoint, kEtcdPort, endpoint);
+    RendezvousPlace place;
+    place.kind = RendezvousPlace::Kind::kEtcd;
+    place.again = true;
+    place.id = RendezvousIdOf(asked.id.empty() ? "none" : asked.id);
+    OC_TRY(found, WithEndpoints(std::move(place), asked.endpoint, kEtcdPort, asked.endpoint));
+    return TorchMeeting{std::move(found), 0};
   }
   if (!backend.empty() && backend != "c10d" && backend != "static") {
     return Fail(ErrorCode::kUsage,
                 StrCat("--rdzv-backend: ", Quoted(backend), " is not c10d, etcd, etcd-v2 or static"));
   }
-  place.kind = RendezvousPlace::Kind::kTcp;
-  return WithEndpoints(std::move(place), endpoint, kTorchPort, endpoint);
+  if (backend != "c10d" && !any_port) return TorchStatic(asked);
+  if (asked.endpoint.empty() || any_port) return TorchMeeting{TorchAuto(asked), 0};
+  OC_TRY(endpoint, TorchEndpoint("--rdzv-endpoint", asked.endpoint, kTorchPort));
+  return TorchMeeting{TorchTcp(asked, std::move(endpoint.first), endpoint.second), 0};
 }
 
 }  // namespace overcap::elastic

@@ -21,7 +21,8 @@ struct RendezvousPlace {
   // tcp: whether this node is the host, where a scheduler tells. Then several endpoints may be ports of that
   // host: the first that is free is taken, and the others look at all.
   std::optional<bool> here = {};
-  bool unnamed = false;  // nobody gave an id: what ended under this one was another job
+  bool again = false;  // the id may be used again: a job that has ended under it was another one
+  std::string asked;   // as the user wrote it, where that was in torchrun's words
   std::string Text() const;
 };
 
@@ -31,11 +32,30 @@ constexpr int kTorchPort = 29400;  // torchrun's own default
 // kUsage names what is wrong with it.
 Result<RendezvousPlace> ParseRendezvous(std::string_view text);
 
-// As torchrun's --rdzv-backend, --rdzv-endpoint and --rdzv-id say it; "" stands for what was not given.
-Result<RendezvousPlace> TorchRendezvous(std::string_view backend, std::string_view endpoint,
-                                        std::string_view id);
+// torchrun's flags of these names; "" and 0: not given.
+struct TorchPlace {
+  std::string_view backend = {}, endpoint = {}, id = {}, master_addr = {};
+  int master_port = 0;
+  int max_nodes = 1;
+};
+
+// Where the agents meet, and the MASTER_PORT of their ranks where torchrun has a fixed one (the static
+// backend); else 0.
+struct TorchMeeting {
+  RendezvousPlace place;
+  int master_port = 0;
+};
+Result<TorchMeeting> TorchRendezvous(const TorchPlace& asked);
+
+// The port at which agents meet whose ranks meet at `master_port`.
+constexpr int MeetingPort(int master_port) {
+  return master_port > 20'000 ? master_port - 10'000 : master_port + 10'000;
+}
 
 // Letters, digits, '.', '_' and '-', at most 100.
 bool IsRendezvousId(std::string_view id);
+
+// `id` where it is one; else one that follows from it.
+std::string RendezvousIdOf(std::string_view id);
 
 }  // namespace overcap::elastic

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+
 namespace overcap::elastic {
 namespace {
 
@@ -24,14 +26,51 @@ TEST(RendezvousPlaces, WhatIsNoneIsRefused) {
   }
 }
 
+std::string TorchText(const TorchPlace& asked) {
+  const auto meeting = TorchRendezvous(asked);
+  if (!meeting) return meeting.error().message;
+  RendezvousPlace place = meeting->place;
+  EXPECT_TRUE(place.again);
+  place.asked.clear();
+  return meeting->master_port == 0 ? place.Text() : StrCat(place.Text(), " ", meeting->master_port);
+}
+
 TEST(RendezvousPlaces, AreReadAsTorchrunHasThem) {
-  EXPECT_EQ(TorchRendezvous("", "", "")->Text(), "auto");
-  EXPECT_EQ(TorchRendezvous("c10d", "", "x")->Text(), "auto:x");
-  EXPECT_EQ(TorchRendezvous("c10d", "head", "x")->Text(), "tcp://head:29400/x");
-  EXPECT_EQ(TorchRendezvous("etcd-v2", "e:1", "")->Text(), "etcd://e:1/none");
-  EXPECT_FALSE(TorchRendezvous("etcd", "", "x"));
-  EXPECT_FALSE(TorchRendezvous("zeus", "e", "x"));
-  EXPECT_FALSE(TorchRendezvous("c10d", "e", "a b"));
+  EXPECT_EQ(TorchText({}), "auto");
+  EXPECT_EQ(TorchText({.backend = "c10d", .id = "x"}), "auto");  // one node meets no other
+  EXPECT_EQ(TorchText({.backend = "c10d", .id = "x", .max_nodes = 2}), "auto:x");
+  EXPECT_EQ(TorchText({.backend = "c10d", .endpoint = "localhost:0", .id = "x"}), "auto");
+  EXPECT_EQ(TorchText({.backend = "c10d", .endpoint = "head", .id = "x"}), "tcp://head:29400/x-29400");
+  EXPECT_EQ(TorchText({.backend = "etcd-v2", .endpoint = "e:1"}), "etcd://e:1/none");
+}
+
+TEST(RendezvousPlaces, AFixedMasterPortLeavesTheAgentsAnotherOne) {
+  EXPECT_EQ(TorchText({.master_port = 29501}), "tcp://127.0.0.1:19501/none-29501 29501");
+  EXPECT_EQ(TorchText({.master_port = 29501, .max_nodes = 2}), "auto 29501");
+  EXPECT_EQ(TorchText({.id = "x", .master_addr = "head", .max_nodes = 2}), "tcp://head:19500/x-29500 29500");
+  EXPECT_EQ(TorchText({.backend = "static", .endpoint = "head:1234", .max_nodes = 2}),
+            "tcp://head:11234/none-1234 1234");
+  EXPECT_EQ(TorchText({.master_addr = "::1", .master_port = 30}), "tcp://[::1]:10030/none-30 30");
+  EXPECT_EQ(TorchText({.backend = "c10d", .master_port = 29501}),
+            "auto");  // torchrun does not heed it either
+  EXPECT_EQ(TorchRendezvous({.master_addr = "head", .max_nodes = 2})->place.Text(),
+            "head:29500 (agents meet at port 19500)");
+}
+
+TEST(RendezvousPlaces, RefusalsNameTheFlagOfTorchrun) {
+  EXPECT_EQ(TorchText({.backend = "etcd", .id = "x"}), "--rdzv-backend etcd needs --rdzv-endpoint HOST:PORT");
+  EXPECT_EQ(TorchText({.backend = "zeus"}), "--rdzv-backend: 'zeus' is not c10d, etcd, etcd-v2 or static");
+  EXPECT_EQ(TorchText({.backend = "c10d", .endpoint = "a:b"}), "--rdzv-endpoint: 'a:b' is no HOST:PORT");
+  EXPECT_EQ(TorchText({.master_addr = "a b"}), "--master-addr: 'a b:29500' is no HOST:PORT");
+}
+
+TEST(RendezvousPlaces, AnyWordsOfTorchrunBecomeAnId) {
+  EXPECT_EQ(RendezvousIdOf("job.2"), "job.2");
+  for (const std::string& id :
+       {std::string("my job 2"), std::string("../x"), std::string(300, 'y'), std::string()}) {
+    EXPECT_TRUE(IsRendezvousId(RendezvousIdOf(id))) << id;
+  }
+  EXPECT_NE(RendezvousIdOf("my job 2"), RendezvousIdOf("my-job 2"));
 }
 
 }  // namespace

@@ -260,12 +260,12 @@ class SeveralAgents(ElasticRig):
 class BadInput(ElasticRig):
     def test_flags_that_make_no_sense(self):
         for flags, says in ((["--nnodes", "4:2"], "begins behind its end"), (["--nnodes", "1:2:3"], "no range"),
-                            (["--nnodes", "0:2"], "0"), (["--nnodes", "2:3"], "nobody knows where"),
+                            (["--nnodes", "0:2"], "0"), (["--nnodes", "2:3"], "nothing says where"),
                             (["--rdzv", "http://a/b"], "is no rendezvous"), (["--rdzv", "etcd://a:1/"], "has no id"),
                             (["--rdzv", "tcp://a/b"], "no host and port"), (["--rdzv", "etcd://u:p@a/b"], "OVERCAP_ETCD_PASSWORD"),
                             (["--grow", "soon"], "at-checkpoint"), (["--ttl", "500ms"], "--ttl"),
                             (["--rdzv-backend", "zeus", "--rdzv-endpoint", "a"], "zeus"),
-                            (["--rdzv-conf", "x=1"], "'x'"), (["--nproc-per-node", "many"], "many"),
+                            (["--rdzv-conf", "join_timeout"], "'join_timeout' has no value"), (["--nproc-per-node", "many"], "many"),
                             (["--max-restarts", "-1"], "-1"), (["--standalone", "-n", "3"], "-n"),
                             (["--standalone", "--retries", "3"], "--retries")):
             with self.subTest(flags):

@@ -105,7 +105,7 @@ class Refused(ElasticRig):
         self.until_epoch(1, 1)
         for flag, value in (("--nnodes", "1:3"), ("--max-restarts", "2"), ("--ttl", "3s"), ("--grow", "now")):
             self.refused("launch", *flags(**{flag: value}), *command, status=6, says=["was started differently", f"its {flag} is"])
-        self.refused("launch", *flags(), *shell(TELL + STAY + "; true"), status=6, says=["its command is", "the leader's is"])
+        self.refused("launch", *flags(), "true", status=6, says=["its command is", "the leader's is"])
         self.assertEqual(len(self.events("a", "epoch")), 1)
         self.go()
         self.assertEqual(self.ended_agent("a").status, 0)

@@ -159,8 +159,10 @@ class Listed(LaunchRig):
         logs = self.root / "logs"
         logs.mkdir()
         (logs / "attempt-1").write_text("in the way")
-        self.refused("launch", "--logs", str(logs), "true", status=6, says=str(logs))
-        self.assertEqual(os.listdir(logs), ["attempt-1"])
+        self.launched("--logs", str(logs), "true")
+        self.assertEqual((logs / "attempt-1").read_text(), "in the way")
+        (own,) = [path for path in logs.iterdir() if path.name != "attempt-1"]
+        self.assertEqual(self.result_of(own)["exit_status"], 0)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/launch.h"
 
+#include <algorithm>
+#include <array>
+#include <iterator>
+
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/launch_elastic.h"
 #include "cli/commands/rank.h"
+#include "cli/commands/torchrun_console.h"
+#include "cli/commands/torchrun_flags.h"
 #include "cli/world.h"
 #include "control/elastic/elastic_launch.h"
 #include "sys/process.h"
@@ -17,10 +23,9 @@ namespace {
 constexpr int kMost = 1'000'000;
 constexpr int64_t kSecond = 1'000'000;
 
-constexpr Flag kLaunchFlags[] = {
+constexpr Flag kOwnFlags[] = {
     {"--ranks", "-n", "N", "ranks in all; one per GPU of every host"},
     {"--ppn", "", "P", "ranks per host"},
-    {"--nnodes", "", "N|MIN:MAX", "hosts to use; all of them. A range: an elastic group"},
     {"--hostfile", "", "FILE", "hosts, one per line: 'host', 'host slots=4', 'host:4'"},
     {"--cpu-bind", "", "HOW", "processors of each rank: none, cores, depth:N, list:0-3:4-7"},
     {"--launcher", "", "WHICH", "auto, srun, mpiexec, mpirun, ssh or local"},
@@ -28,45 +33,25 @@ constexpr Flag kLaunchFlags[] = {
     {"--timeout", "", "IDLE", "stop when no rank writes anything for so long: 10m"},
     {"--retries", "", "N", "start all ranks again after a failure, so often"},
     {"--spare-nodes", "", "N", "keep hosts in reserve for a retry"},
-    {"--tee", "", "WHAT", "on the terminal: 0 (rank 0), all, or none"},
     {"--logs", "", "FOLDER", "where the logs go"},
     {"--pipes", "", "", "ranks write into pipes, not into their logs themselves"},
     {"--grace", "", "TIME", "between TERM and KILL when ranks are stopped; 10s, elastic 30s"},
-    {"--master-port", "", "PORT", "MASTER_PORT of the ranks; a free one"},
     {"--dry-run", "", "", "print what would be run, run nothing"},
     {"--rdzv", "", "WHERE", "elastic: etcd://H1:2379,H2:2379/ID, tcp://HOST:PORT/ID or auto"},
     {"--rdzv-open", "", "", "elastic: no key; anyone who reaches the port of tcp:// may join"},
-    {"--nproc-per-node", "", "P", "elastic: ranks of this node; a number, gpu, cpu or auto"},
-    {"--max-restarts", "", "N", "elastic: start all again so often after a rank failed; 0"},
     {"--grow", "", "WHEN", "elastic: take new nodes now, at-checkpoint or never"},
     {"--join-timeout", "", "TIME", "elastic: wait so long for enough nodes; 10m"},
     {"--last-call", "", "TIME", "elastic: wait so long for more nodes than needed; 1s"},
     {"--hang-timeout", "", "TIME", "elastic: restart when ranks are silent for so long"},
     {"--ttl", "", "TIME", "elastic: a node that is silent for so long is lost; 5s"},
-    {"--local-addr", "", "ADDRESS", "elastic: by which other nodes reach this one"},
-    {"--node-rank", "", "N", "elastic: the place of this node among the others"},
-    {"--nproc_per_node", "", "P", "torchrun's: --nproc-per-node"},
-    {"--max_restarts", "", "N", "torchrun's: --max-restarts"},
-    {"--node_rank", "", "N", "torchrun's: --node-rank"},
-    {"--local_addr", "", "ADDRESS", "torchrun's: --local-addr"},
-    {"--rdzv-backend", "", "WHICH", "torchrun's: c10d, etcd, etcd-v2 or static"},
-    {"--rdzv_backend", "", "WHICH", "torchrun's: --rdzv-backend"},
-    {"--rdzv-endpoint", "", "HOST:PORT", "torchrun's: where the rendezvous is"},
-    {"--rdzv_endpoint", "", "HOST:PORT", "torchrun's: --rdzv-endpoint"},
-    {"--rdzv-id", "", "ID", "torchrun's: the name of the job"},
-    {"--rdzv_id", "", "ID", "torchrun's: --rdzv-id"},
-    {"--rdzv-conf", "", "K=V,...", "torchrun's: last_call_timeout, join_timeout"},
-    {"--rdzv_conf", "", "K=V,...", "torchrun's: --rdzv-conf"},
-    {"--standalone", "", "", "torchrun's: this machine alone"},
-    {"--master-addr", "", "HOST", "torchrun's: as --rdzv tcp://HOST:PORT"},
-    {"--master_addr", "", "HOST", "torchrun's: --master-addr"},
-    {"--master_port", "", "PORT", "torchrun's: with --master-addr"},
-    {"--module", "-m", "", "torchrun's: the command is a Python module"},
-    {"--no-python", "", "", "torchrun's: the command is no Python script"},
-    {"--no_python", "", "", "torchrun's: --no-python"},
-    {"--monitor-interval", "", "S", "torchrun's: taken, and without effect: nothing is polled"},
-    {"--monitor_interval", "", "S", "torchrun's: --monitor-interval"},
 };
+
+constexpr auto kLaunchFlags = [] {
+  std::array<Flag, std::size(kOwnFlags) + std::size(kTorchrunFlags)> all{};
+  std::ranges::copy(kOwnFlags, all.begin());
+  std::ranges::transform(kTorchrunFlags, all.begin() + std::size(kOwnFlags), &TorchrunFlag::flag);
+  return all;
+}();
 
 // As srun, the MPIs and torchrun call them.
 constexpr FlagSynonym kSynonyms[] = {
@@ -83,8 +68,6 @@ constexpr FlagSynonym kSynonyms[] = {
     {"-f", "--hostfile"},
     {"-hostfile", "--hostfile"},
     {"--machinefile", "--hostfile"},
-    {"--log-dir", "--logs"},
-    {"--log_dir", "--logs"},
 };
 
 // Tells what happens on stderr; stdout is the ranks'.
@@ -144,7 +127,7 @@ Result<int64_t> Duration(const Args& args, std::string_view flag, int64_t absent
 Result<Tee> ReadTee(const Args& args) {
   const std::string_view what = args.Has("--tee") ? args.Get("--tee") : "0";
   if (what == "0") return Tee::kRank0;
-  if (what == "all" || what == "3") return Tee::kAll;  // 3: as torchrun says it
+  if (what == "all" || what == "3" || IsTorchrunTee(what)) return Tee::kAll;
   if (what == "none") return Tee::kNone;
   return Fail(ErrorCode::kUsage, StrCat("--tee: '", what, "' is not 0, all or none"));
 }
@@ -177,7 +160,8 @@ Result<LaunchOptions> ReadOptions(const Args& args) {
     options.launcher_args.insert(options.launcher_args.end(), words->begin(), words->end());
   }
   OC_TRY(idle, Duration(args, "--timeout", 0));
-  OC_TRY(grace, Duration(args, "--grace", options.grace_us));
+  OC_TRY(shutdown, args.GetInt("--shutdown-timeout", options.grace_us / kSecond, 0, kMost));
+  OC_TRY(grace, Duration(args, "--grace", shutdown * kSecond));
   OC_TRY(retries, Count(args, "--retries", 0));
   OC_TRY(tee, ReadTee(args));
   OC_TRY(port, args.GetInt("--master-port", 0, 1, 65535));
@@ -186,7 +170,8 @@ Result<LaunchOptions> ReadOptions(const Args& args) {
   options.retries = retries;
   options.tee = tee;
   options.pipes = args.Has("--pipes");
-  options.logs = args.Get("--logs");
+  options.logs_below = args.LastOf({"--logs", "--log-dir"}) == "--log-dir";
+  options.logs = args.Get(options.logs_below ? "--log-dir" : "--logs");
   options.master_port = static_cast<int>(port);
   return options;
 }
@@ -215,15 +200,26 @@ Result<int> RunElastic(const Args& args, const LaunchOptions& common, const Laun
   return RunElasticLaunch(std::move(options), around, &voice);
 }
 
-Result<int> DoLaunch(World& world, const Args& args) {
+Result<int> NoCommand(World& world, const Args& args) {
+  if (!args.Has("--print-completion"))
+    return Fail(ErrorCode::kUsage, "no command was given", StrCat("usage: overcap launch ", kLaunch.usage));
+  Args shell;
+  shell.words_ = {std::string(args.Get("--print-completion"))};
+  return kCompletion.run(world, shell);
+}
+
+Result<int> DoLaunch(World& world, const Args& given) {
+  OC_TRY(args, WithTorchrunVariables(given, Variables::OfThisProcess()));
+  if (args.words().empty() || args.Has("--print-completion")) return NoCommand(world, args);
   OC_TRY(options, ReadOptions(args));
   OC_TRY(folder, world.Folder());
   if (!options.logs.empty() && options.logs[0] != '/') options.logs.insert(0, folder + "/");
   const LaunchWorld around{world.root(),  world.binary(), std::move(folder), world.user(),
                            world.clock(), world.random(), world.config(),    Variables::OfThisProcess()};
   Output& out = world.out();
+  if (const std::string ignored = IgnoredFlags(args); !ignored.empty()) out.Note(ignored);
   if (AsksForElastic(args)) return RunElastic(args, options, around, &out);
-  GivePython(around, &options.command);
+  OC_TRY_VOID(GivePython(args, around, false, &options.command));
   OC_TRY(prepared, PrepareLaunch(options, around));
   for (const std::string& warning : prepared.allocation.warnings) out.Warn(warning);
   if (const std::string note = NotInAJob(prepared); !note.empty()) out.Note(note);
@@ -248,10 +244,10 @@ constinit const Command kLaunch = {
     .summary = "start a command as one rank per GPU on every host of this allocation",
     .usage = "[-n N] [--ppn P] [--nnodes N] [--hostfile FILE] CMD...",
     .flags = kLaunchFlags,
-    .min_words = 1,
     .takes_command = true,
     .run = DoLaunch,
     .synonyms = kSynonyms,
+    .underscores = true,
     .other_flags = "flags of srun or mpiexec go behind --launcher-args",
 };
 

@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/commands/torchrun_flags.h"
+#include "cli/commands/torchrun_words.h"
 #include "control/elastic/elastic_launch.h"
 #include "sys/devices.h"
 #include "sys/process.h"
@@ -15,56 +17,12 @@ namespace overcap::cli {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000;
-constexpr int kMost = 1'000'000;
-constexpr std::string_view kElasticFlags[] = {"--rdzv",
-                                              "--rdzv-open",
-                                              "--rdzv-backend",
-                                              "--rdzv_backend",
-                                              "--rdzv-endpoint",
-                                              "--rdzv_endpoint",
-                                              "--rdzv-id",
-                                              "--rdzv_id",
-                                              "--rdzv-conf",
-                                              "--rdzv_conf",
-                                              "--standalone",
-                                              "--max-restarts",
-                                              "--max_restarts",
-                                              "--grow",
-                                              "--join-timeout",
-                                              "--last-call",
-                                              "--hang-timeout",
-                                              "--ttl",
-                                              "--node-rank",
-                                              "--node_rank",
-                                              "--nproc-per-node",
-                                              "--nproc_per_node",
-                                              "--master-addr",
-                                              "--master_addr",
-                                              "--master_port",
-                                              "--local-addr",
-                                              "--local_addr",
-                                              "--module",
-                                              "--no-python",
-                                              "--no_python",
-                                              "--monitor-interval",
-                                              "--monitor_interval"};
+// Beside those of torchrun.
+constexpr std::string_view kElasticFlags[] = {"--rdzv",      "--rdzv-open",    "--grow", "--join-timeout",
+                                              "--last-call", "--hang-timeout", "--ttl"};
 
-// What was given under either of two names; of both the first counts.
-std::string_view Either(const Args& args, std::string_view a, std::string_view b) {
-  return args.Has(a) ? args.Get(a) : args.Get(b);
-}
-
-std::string_view Typed(const Args& args, std::string_view a, std::string_view b) {
-  return args.Has(a) ? a : b;
-}
-
-Result<int> Number(std::string_view flag, std::string_view text, int least, int absent) {
-  if (text.empty()) return absent;
-  const auto value = ParseInt(text);
-  if (!value || *value < least || *value > kMost) {
-    return Fail(ErrorCode::kUsage, StrCat(flag, ": ", Quoted(text), " is no number from ", least, " on"));
-  }
-  return static_cast<int>(*value);
+Result<int> NumberOf(const Args& args, std::string_view flag, int least, int absent) {
+  return WholeNumber(args.Typed(flag), args.Get(flag), least, absent);
 }
 
 // As ParseDurationSeconds, with parts of a second too: "0.5", "500ms"; 0 is none.
@@ -88,8 +46,8 @@ Result<void> ReadNodes(const Args& args, ElasticOptions* options) {
                 "--nnodes MIN:MAX, as in 1:4");
   };
   if (parts.size() > 2) return bad("is no range of nodes");
-  OC_TRY(least, Number("--nnodes", parts.front(), 1, 0));
-  OC_TRY(most, Number("--nnodes", parts.back(), 1, 0));
+  OC_TRY(least, WholeNumber("--nnodes", parts.front(), 1, 0));
+  OC_TRY(most, WholeNumber("--nnodes", parts.back(), 1, 0));
   if (least == 0 || most == 0) return bad("is no range of nodes");
   if (least > most) return bad("begins behind its end");
   options->min_nodes = least;
@@ -97,18 +55,25 @@ Result<void> ReadNodes(const Args& args, ElasticOptions* options) {
   return {};
 }
 
+Result<int> RanksFor(std::string_view flag, std::string_view text, const Variables& variables) {
+  const int cpus = std::max(1, DetectMachine().cpus);
+  if (text == "cpu") return cpus;
+  const int gpus = GpusHere(variables, text == "xpu");
+  if (gpus > 0) return gpus;
+  if (text == "auto") return cpus;
+  return Fail(ErrorCode::kUsage, StrCat(flag, ": there is no ", text == "xpu" ? "XPU" : "GPU", " here"));
+}
+
 Result<void> ReadRanks(const Args& args, const LaunchOptions& common, const LaunchWorld& world,
                        ElasticOptions* options) {
-  const std::string_view flag = Typed(args, "--nproc-per-node", "--nproc_per_node");
-  const std::string_view text = Either(args, "--nproc-per-node", "--nproc_per_node");
-  if (text == "cpu") {
-    options->ranks = std::max(1, DetectMachine().cpus);
-  } else if (text == "gpu" || text == "auto" || (text.empty() && common.plan.per_node == 0)) {
-    const int gpus = GpusHere(world.variables);
-    if (gpus == 0 && text == "gpu") return Fail(ErrorCode::kUsage, StrCat(flag, ": there is no GPU here"));
-    options->ranks = std::max(1, gpus);
+  const std::string_view text = args.Get("--nproc-per-node");
+  if (text == "cpu" || text == "gpu" || text == "xpu" || text == "auto") {
+    OC_TRY(ranks, RanksFor(args.Typed("--nproc-per-node"), text, world.variables));
+    options->ranks = ranks;
+  } else if (text.empty() && common.plan.per_node == 0) {
+    options->ranks = std::max(1, GpusHere(world.variables));
   } else {
-    OC_TRY(ranks, Number(flag, text, 1, common.plan.per_node));
+    OC_TRY(ranks, NumberOf(args, "--nproc-per-node", 1, common.plan.per_node));
     options->ranks = ranks;
   }
   if (common.plan.ranks != 0) {
@@ -118,24 +83,19 @@ Result<void> ReadRanks(const Args& args, const LaunchOptions& common, const Laun
   return {};
 }
 
+// Keys that say how torchrun's own store is kept are accepted: there is none here.
 Result<void> ReadConf(const Args& args, ElasticOptions* options) {
-  const std::string_view flag = Typed(args, "--rdzv-conf", "--rdzv_conf");
-  const std::string_view text = Either(args, "--rdzv-conf", "--rdzv_conf");
-  if (text.empty()) return {};
-  for (const std::string& pair : Split(text, ',')) {
+  const std::string_view flag = args.Typed("--rdzv-conf");
+  if (args.Get("--rdzv-conf").empty()) return {};
+  for (const std::string& pair : Split(args.Get("--rdzv-conf"), ',')) {
     const size_t equals = pair.find('=');
-    const std::string name = pair.substr(0, equals);
-    if (equals == pair.npos)
+    const std::string_view name = Trim(std::string_view(pair).substr(0, equals));
+    if (equals == pair.npos || name.empty())
       return Fail(ErrorCode::kUsage, StrCat(flag, ": ", Quoted(pair), " has no value"));
-    OC_TRY(seconds, Number(flag, pair.substr(equals + 1), 0, 0));
-    if (name == "last_call_timeout") {
-      options->last_call_us = seconds * kSecond;
-    } else if (name == "join_timeout" || name == "timeout") {
-      options->join_timeout_us = seconds * kSecond;
-    } else {
-      return Fail(ErrorCode::kUsage, StrCat(flag, ": ", Quoted(name), " means nothing here"),
-                  "last_call_timeout, join_timeout");
-    }
+    if (name != "last_call_timeout" && name != "join_timeout" && name != "timeout") continue;
+    OC_TRY(seconds,
+           WholeNumber(StrCat(flag, " ", name), Trim(std::string_view(pair).substr(equals + 1)), 0, 0));
+    (name == "last_call_timeout" ? options->last_call_us : options->join_timeout_us) = seconds * kSecond;
   }
   return {};
 }
@@ -150,35 +110,28 @@ Result<elastic::Grow> ReadGrow(const Args& args) {
 
 Result<void> ReadPlace(const Args& args, const LaunchOptions& common, const Variables& variables,
                        ElasticOptions* options) {
-  const std::string_view id = Either(args, "--rdzv-id", "--rdzv_id");
-  const std::string_view backend = Either(args, "--rdzv-backend", "--rdzv_backend");
-  const std::string_view endpoint = Either(args, "--rdzv-endpoint", "--rdzv_endpoint");
-  const std::string master(Either(args, "--master-addr", "--master_addr"));
   if (args.Has("--rdzv")) {
-    if (!backend.empty() || !endpoint.empty() || args.Has("--standalone") || !master.empty()) {
+    const bool torch = args.Has("--rdzv-backend") || args.Has("--rdzv-endpoint") || args.Has("--master-addr");
+    if (torch || args.Has("--standalone")) {
       return Fail(ErrorCode::kUsage, "--rdzv: it is given twice, in Overcap's words and in torchrun's");
     }
-    std::string text(args.Get("--rdzv"));
-    if (!id.empty()) text = text == "auto" ? StrCat("auto:", id) : text;
-    OC_TRY(place, elastic::ParseRendezvous(text));
+    const std::string_view text = args.Get("--rdzv"), id = args.Get("--rdzv-id");
+    OC_TRY(place,
+           elastic::ParseRendezvous(text == "auto" && !id.empty() ? StrCat("auto:", id) : std::string(text)));
     options->place = std::move(place);
+    options->master_port = common.master_port;
   } else if (args.Has("--standalone")) {
     options->max_nodes = options->min_nodes = 1;  // as torchrun has it
-  } else if (!master.empty()) {
-    OC_TRY(port, Number("--master_port", args.Get("--master_port"), 1,
-                        common.master_port != 0 ? common.master_port : 29500));
-    OC_TRY(place, elastic::TorchRendezvous("static", StrCat(master, ":", port), id));
-    options->place = std::move(place);
   } else {
-    OC_TRY(place, elastic::TorchRendezvous(backend, endpoint, id));
-    options->place = std::move(place);
+    OC_TRY_VOID(ReadTorchPlace(args, common, options));
   }
   options->open = args.Has("--rdzv-open");
   if (options->max_nodes > 1) options->place = elastic::PlaceUnderSlurm(std::move(options->place), variables);
   if (options->place.id.empty() && options->min_nodes > 1) {
-    return Fail(ErrorCode::kUsage,
-                StrCat("--nnodes: nobody knows where to find ", options->min_nodes - 1, " other nodes"),
-                "--rdzv etcd://HOST:2379/ID, tcp://HOST:PORT/ID, or auto:ID on one machine");
+    return Fail(
+        ErrorCode::kUsage,
+        StrCat("--nnodes: nothing says where to find ", CountOf(options->min_nodes - 1, "other node")),
+        "--rdzv-endpoint HOST:PORT, --rdzv etcd://HOST:2379/ID, or auto:ID on one machine");
   }
   if (options->open && options->place.kind != elastic::RendezvousPlace::Kind::kTcp) {
     return Fail(ErrorCode::kUsage,
@@ -199,37 +152,45 @@ void Prepend(const LaunchWorld& world, bool module, std::vector<std::string>* co
   command->insert(command->begin(), words.begin(), words.end());
 }
 
-// torchrun runs a script with Python, also one that is not executable.
-void AddPython(const Args& args, const LaunchWorld& world, std::vector<std::string>* command) {
-  if (args.Has("--no-python") || args.Has("--no_python")) return;
-  const bool module = args.Has("--module");
-  if (!module && !command->front().ends_with(".py")) return;
-  Prepend(world, module, command);
+bool CanBeRead(const LaunchWorld& world, const std::string& script) {
+  const std::string path = script.starts_with('/') ? script : StrCat(world.folder, "/", script);
+  return access(path.c_str(), R_OK) == 0;
 }
 
 }  // namespace
 
-void GivePython(const LaunchWorld& world, std::vector<std::string>* command) {
-  const std::string& script = command->front();
-  if (!script.ends_with(".py") || ResolveProgram(script, world.variables.Get("PATH"), world.folder)) return;
-  const std::string path = script.starts_with('/') ? script : StrCat(world.folder, "/", script);
-  if (access(path.c_str(), R_OK) == 0) Prepend(world, false, command);
+Result<void> GivePython(const Args& args, const LaunchWorld& world, bool group,
+                        std::vector<std::string>* command) {
+  const bool module = args.Has("--module");
+  if (module && args.Has("--no-python")) {
+    return Fail(ErrorCode::kUsage, "--no-python does not go with -m", "leave out one of them");
+  }
+  if (module || args.Has("--run-path")) {
+    Prepend(world, module, command);
+    return {};
+  }
+  if (args.Has("--no-python")) return {};
+  const std::string script = command->front();
+  const bool python = script.ends_with(".py");
+  const auto runs = [&] {
+    return ResolveProgram(script, world.variables.Get("PATH"), world.folder).has_value();
+  };
+  const bool by_python = (group && python) || ((group || python) && !runs() && CanBeRead(world, script));
+  if (by_python) Prepend(world, false, command);
+  return {};
 }
 
 bool AsksForElastic(const Args& args) {
-  return args.Get("--nnodes").find(':') != std::string_view::npos ||
-         std::any_of(std::begin(kElasticFlags), std::end(kElasticFlags),
-                     [&](std::string_view flag) { return args.Has(flag); });
+  return AsksAsTorchrun(args) || std::any_of(std::begin(kElasticFlags), std::end(kElasticFlags),
+                                             [&](std::string_view flag) { return args.Has(flag); });
 }
 
 Result<ElasticOptions> ReadElastic(const Args& args, const LaunchOptions& common, const LaunchWorld& world) {
   ElasticOptions options;
   OC_TRY_VOID(ReadNodes(args, &options));
   OC_TRY_VOID(ReadRanks(args, common, world, &options));
-  OC_TRY(restarts, Number(Typed(args, "--max-restarts", "--max_restarts"),
-                          Either(args, "--max-restarts", "--max_restarts"), 0, 0));
-  OC_TRY(node_rank, Number(Typed(args, "--node-rank", "--node_rank"),
-                           Either(args, "--node-rank", "--node_rank"), 0, -1));
+  OC_TRY(restarts, NumberOf(args, "--max-restarts", 0, 0));
+  OC_TRY(node_rank, NumberOf(args, "--node-rank", 0, -1));
   OC_TRY(grow, ReadGrow(args));
   OC_TRY_VOID(ReadConf(args, &options));
   OC_TRY(join_timeout, Time(args, "--join-timeout", options.join_timeout_us));
@@ -256,13 +217,15 @@ Result<ElasticOptions> ReadElastic(const Args& args, const LaunchOptions& common
   options.last_call_us = last_call;
   options.hang_us = hang;
   options.ttl_us = ttl;
-  if (args.Has("--grace")) options.grace_us = common.grace_us;
-  options.local_addr = Either(args, "--local-addr", "--local_addr");
+  OC_TRY_VOID(ReadTorchWords(args, common, world.variables, &options));
+  options.local_addr = args.Get("--local-addr");
   options.tee = common.tee;
   options.pipes = common.pipes;
   options.logs = common.logs;
+  options.logs_below = common.logs_below;
+  options.program = common.command.front();
   options.command = common.command;
-  AddPython(args, world, &options.command);
+  OC_TRY_VOID(GivePython(args, world, true, &options.command));
   return options;
 }
 

@@ -15,7 +15,9 @@ bool AsksForElastic(const Args& args);
 // Those flags, Overcap's own and torchrun's; `common` holds what both kinds of launch have.
 Result<ElasticOptions> ReadElastic(const Args& args, const LaunchOptions& common, const LaunchWorld& world);
 
-// A script of Python that cannot be run as it is gets its Python, as torchrun does it.
-void GivePython(const LaunchWorld& world, std::vector<std::string>* command);
+// Puts Python before a module (-m) and before a script that cannot be run as it is. In an elastic group, as
+// torchrun does, also before a script that ends in .py and before one without any ending.
+Result<void> GivePython(const Args& args, const LaunchWorld& world, bool group,
+                        std::vector<std::string>* command);
 
 }  // namespace overcap::cli

@@ -39,7 +39,7 @@ ElasticAgent::ElasticAgent(Parts parts)
       link_(parts_.world.clock, &parts_.world.random),
       alone_since_us_(NowUs()) {
   const ElasticOptions& options = parts_.options;
-  terms_ = {{"command", ShellJoin(options.command)},
+  terms_ = {{"command", options.program},
             {"--nnodes", NnodesText(options)},
             {"--max-restarts", StrCat(options.max_restarts)},
             {"--ttl", FormatElapsed(options.ttl_us)},
@@ -65,12 +65,19 @@ elastic::LeaderConfig ElasticAgent::Config() const {
 }
 
 void ElasticAgent::HoldNewPort() {
-  port_ = elastic::HoldPort();
-  member_.OnPort(port_.port);
+  port_ = elastic::HoldPort(parts_.options.master_port);
+  member_.OnPort(parts_.options.master_port != 0 ? parts_.options.master_port : port_.port);
 }
 
 Result<ElasticEnd> ElasticAgent::Run() {
   HoldNewPort();
+  const ElasticOptions& options = parts_.options;
+  const bool has_rank0 = options.max_nodes == 1 || options.node_rank == 0;
+  if (options.master_port != 0 && port_.port == 0 && has_rank0) {
+    return Fail(ErrorCode::kUnavailable,
+                StrCat("port ", options.master_port, ", which is to be MASTER_PORT, is taken on this host"),
+                "--master-port PORT names another");
+  }
   while (!Finished()) {
     if (start_) {
       RunEpoch();
@@ -106,6 +113,14 @@ Result<ElasticEnd> ElasticAgent::Run() {
   NoteForGroup("ended",
                [&](JsonWriter* json) { json->Field("status", end.status).Field("message", end.message); });
   return end;
+}
+
+// INT is a person's Ctrl-C.
+int ElasticAgent::StopSignal() const {
+  const int signal = parts_.supervisor.CancelSignal();
+  const std::vector<int>& listed = parts_.options.signals;
+  return signal == SIGINT || std::find(listed.begin(), listed.end(), signal) != listed.end() ? signal
+                                                                                             : SIGTERM;
 }
 
 // The job's own log has what its leader says: one voice, from one host.
@@ -163,7 +178,7 @@ void ElasticAgent::Pump() {
   parts_.socket.Act([this](const RankSocket::Word& word) { return TakeWord(word); });
   if (parts_.supervisor.CancelRequested() && !leave_noted_) {
     leave_noted_ = true;
-    member_.OnLeave(NowUs(), Interrupted());
+    member_.OnLeave(NowUs(), StopSignal() != SIGTERM);
   }
   if (std::exchange(warnings_, parts_.supervisor.WarningsSeen()) != parts_.supervisor.WarningsSeen())
     member_.OnWarning(NowUs());

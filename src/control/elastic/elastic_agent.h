@@ -62,7 +62,7 @@ class ElasticAgent : public GroupObserver, public GroupCompanion {
   int64_t Prepare(std::vector<pollfd>* fds) override;
   bool Act(std::span<const pollfd> fds) override;
   int64_t GraceUs() const override { return grace_us_; }
-  bool Interrupted() const override { return parts_.supervisor.CancelSignal() == SIGINT; }
+  int StopSignal() const override;
 
  private:
   static constexpr int64_t kTroubleUs = 15'000'000;  // a rendezvous that was never reached
@@ -89,6 +89,7 @@ class ElasticAgent : public GroupObserver, public GroupCompanion {
   void Settle();
   void Carry(const elastic::MemberAction& action);
   void Stop(std::string error_message, ErrorCode code, std::string hint = "");
+  std::vector<RankView> Views() const;  // of the epoch that begins
   void RunEpoch();
   void ReportFailure(int member, const ProcessEnd& end, const std::string& reason);
   void KeepStacksNow();

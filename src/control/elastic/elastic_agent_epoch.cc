@@ -37,6 +37,16 @@ void ElasticAgent::NoteEpoch(const elastic::OrderRun& plan) {
   records_.empty() ? parts_.voice.Note(text) : parts_.voice.Say(text);
 }
 
+std::vector<RankView> ElasticAgent::Views() const {
+  std::vector<RankView> views = parts_.options.views;
+  for (size_t i = 0; i < views.size(); ++i) {
+    const int local = static_cast<int>(i);
+    views[i].mark =
+        LineMark(parts_.options.mark, parts_.options.role, local, plan_.first_rank + local, parts_.host);
+  }
+  return views;
+}
+
 void ElasticAgent::RunEpoch() {
   plan_ = std::move(*start_);
   start_.reset();
@@ -62,10 +72,11 @@ void ElasticAgent::RunEpoch() {
   }
   log_folder_ = *folder;
   logs_ = std::move(*logs);
+  logs_->ShowAs(Views());
   logs_->Bound(LogsMax(parts_.world.config, parts_.world.variables));
   std::vector<GroupMember> members =
       ElasticMembers({parts_.options, plan_, parts_.env, parts_.world.folder, log_folder_,
-                      parts_.options.place.id, parts_.socket.name()});
+                      parts_.options.run_id, parts_.socket.name()});
   for (GroupMember& member : members) member.request.announce_fd = parts_.guard.announce_fd();
   if (!parts_.options.pipes) logs_->LetRanksWrite(NowUs());
   const LogSinks sinks(&*logs_, parts_.world.clock, &members);

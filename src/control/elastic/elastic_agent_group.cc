@@ -58,7 +58,7 @@ void ElasticAgent::FollowStanding() {
       return;
     case Standing::Kind::kFinished:
       if (end_ || error_) return;
-      if (!ever_joined_ && parts_.options.place.unnamed) return parts_.rendezvous.StartOver();
+      if (!ever_joined_ && parts_.options.place.again) return parts_.rendezvous.StartOver();
       if (!ever_joined_) {
         return Stop(StrCat("job '", parts_.options.place.id, "' has already ended with status ",
                            standing.record.ended->status),
@@ -72,7 +72,7 @@ void ElasticAgent::FollowStanding() {
 void ElasticAgent::BeginLeading(const Standing& standing) {
   elastic::ElasticRecord record = standing.record;
   const bool other = !record.terms.empty() && record.terms != elastic::TermsHash(terms_);
-  if (other && parts_.options.place.unnamed) {
+  if (other && parts_.options.place.again) {
     record = record.Anew();
   } else if (other) {
     return Stop(StrCat("job '", parts_.options.place.id, "' was begun with another command or other flags"),

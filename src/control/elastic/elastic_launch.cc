@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/elastic/elastic_launch.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "control/elastic/elastic_agent.h"
+#include "control/elastic/elastic_ranks.h"
 #include "control/launch_folder.h"
 #include "elastic/etcd/etcd_rendezvous.h"
 #include "elastic/host/host_rendezvous.h"
 #include "elastic/host/rendezvous_key.h"
 #include "launch/detect/gpu_probe.h"
+#include "launch/detect/programs.h"
 #include "sys/devices.h"
 #include "sys/inherited_children.h"
 #include "sys/own_host_name.h"
+#include "sys/posix_files.h"
 
 namespace overcap {
 namespace {
@@ -97,26 +102,44 @@ void Tell(const ElasticEnd& end, const std::string& folder, LaunchVoice* voice) 
   voice->Failure(failure);
 }
 
+// What the rank that failed first said, where the caller's own error file is: torchrun leaves it there.
+void LeaveErrorFile(const ElasticEnd& end, const LaunchFolder& folder, const Variables& variables) {
+  const std::string path(variables.Get("TORCHELASTIC_ERROR_FILE"));
+  if (path.empty() || end.status == 0 || end.attempts.empty() || !end.attempts.back().end.first) return;
+  const AttemptRecord& last = end.attempts.back();
+  PosixFiles files;
+  const auto text =
+      files.Read(ErrorFileOf(StrCat(folder.path(), "/attempt-", last.attempt), last.end.first->rank));
+  if (text) (void)files.WriteAtomic(path, *text, false);
+}
+
 }  // namespace
 
-int GpusHere(const Variables& variables) {
-  if (const auto visible = VisibleGpusOf(variables)) return visible->count;
-  return static_cast<int>(DetectMachine().gpus.size());
+int GpusHere(const Variables& variables, bool intel) {
+  const auto visible = VisibleGpusOf(variables);
+  if (visible && (!intel || visible->variable == "ZE_AFFINITY_MASK")) return visible->count;
+  const size_t nvidia = intel ? 0 : DetectMachine().gpus.size();
+  if (nvidia > 0) return static_cast<int>(nvidia);
+  RealPrograms programs(variables);
+  const ProbedGpus probed = ProbeGpus(programs);
+  return intel && probed.how != "xpu-smi" ? 0 : std::max(0, probed.count);
 }
 
 Result<int> RunElasticLaunch(ElasticOptions options, const LaunchWorld& world, LaunchVoice* voice) {
   const std::string id = MakeLaunchId(world.clock.WallUs(), static_cast<uint32_t>(world.random.Next()));
   const std::string agent = StrCat(id, "-", world.random.Next() % 1'000'000);
   if (options.place.id.empty()) options.place.id = agent;
+  if (options.run_id.empty()) options.run_id = options.place.id;
   OC_TRY(guard, RightGuard::Make(world.clock));
   const auto leave_alone = InheritedChildren();  // the guard among them
   SupervisorTimes times;
   times.grace = options.grace_us;
-  OC_TRY(supervisor, Supervisor::Make(world.clock, times, {.hangup_cancels = true, .second_kills = true}));
+  const SupervisorSignals signals{.hangup_cancels = true, .second_kills = true, .cancel = options.signals};
+  OC_TRY(supervisor, Supervisor::Make(world.clock, times, signals));
   OC_TRY(secret, SecretOf(world, &options));
   OC_TRY(rendezvous, MakeRendezvous(options, std::move(secret), world, agent));
   OC_TRY(socket, RankSocket::Make(StrCat("overcap-elastic-", agent)));
-  OC_TRY(folder, LaunchFolder::Make(world.root, options.logs, id));
+  OC_TRY(folder, LaunchFolder::Make(world.root, options.logs, id, options.logs_below));
   const std::string host = OwnHostName();
   if (const auto kept = folder.KeepFacts(FactsOf(options, world, id, host)); !kept) {
     folder.Remove();
@@ -132,6 +155,7 @@ Result<int> RunElasticLaunch(ElasticOptions options, const LaunchWorld& world, L
   }
   if (const auto kept = folder.KeepResult(end->status, end->attempts); !kept)
     voice->Warn(kept.error().message);
+  LeaveErrorFile(*end, folder, world.variables);
   Tell(*end, folder.path(), voice);
   return end->status;
 }

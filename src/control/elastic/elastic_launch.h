@@ -11,7 +11,7 @@ namespace overcap {
 // means that nothing was started, or that the group could not be joined.
 Result<int> RunElasticLaunch(ElasticOptions options, const LaunchWorld& world, LaunchVoice* voice);
 
-// That programs of this user see on this machine.
-int GpusHere(const Variables& variables);
+// That programs of this user see on this machine; `intel`: those of that maker only.
+int GpusHere(const Variables& variables, bool intel = false);
 
 }  // namespace overcap

@@ -2,6 +2,8 @@
 #include "control/elastic/elastic_ranks.h"
 
 #include <algorithm>
+#include <unistd.h>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -30,7 +32,7 @@ void SetTorchVariables(const ElasticRanks& ranks, int local, Variables* env) {
   set("GROUP_WORLD_SIZE", plan.group_size);
   set("ROLE_RANK", rank);
   set("ROLE_WORLD_SIZE", plan.world_size);
-  env->Set("ROLE_NAME", "default");
+  env->Set("ROLE_NAME", ranks.options.role);
   env->Set("TORCHELASTIC_RUN_ID", ranks.run_id);
   set("TORCHELASTIC_RESTART_COUNT", plan.restarts);
   set("TORCHELASTIC_MAX_RESTARTS", ranks.options.max_restarts);
@@ -43,7 +45,35 @@ void SetTorchVariables(const ElasticRanks& ranks, int local, Variables* env) {
   }
 }
 
+// As torchrun has it: LOCAL_RANK 0, and the GPU of the real one alone.
+void SetVirtualLocalRank(int local, Variables* env) {
+  env->Set("LOCAL_RANK", "0");
+  const bool hip = !env->Get("HIP_VISIBLE_DEVICES").empty();
+  const std::string name = hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
+  const std::vector<std::string> visible = Split(env->Get(name), ',');
+  const size_t at = static_cast<size_t>(local);
+  const std::string own =
+      env->Has(name) && at < visible.size() ? std::string(Trim(visible[at])) : StrCat(local);
+  env->Set("CUDA_VISIBLE_DEVICES", own);
+  if (hip) env->Set(name, own);
+}
+
 }  // namespace
+
+std::string LineMark(std::string_view text, std::string_view role, int local_rank, int rank,
+                     std::string_view host) {
+  const std::pair<std::string_view, std::string> words[] = {{"role_name", std::string(role)},
+                                                            {"local_rank", StrCat(local_rank)},
+                                                            {"rank", StrCat(rank)},
+                                                            {"hostname", std::string(host)}};
+  std::string out(text);
+  for (const auto& [name, value] : words) {
+    const std::string macro = StrCat("${", name, "}");
+    for (size_t at = out.find(macro); at != out.npos; at = out.find(macro, at + value.size()))
+      out.replace(at, macro.size(), value);
+  }
+  return out;
+}
 
 std::string ErrorFileOf(const std::string& log_folder, int rank) {
   return StrCat(log_folder, "/error-", rank, ".json");
@@ -66,8 +96,12 @@ std::vector<GroupMember> ElasticMembers(const ElasticRanks& ranks) {
   for (int local = 0; local < node.ranks; ++local) {
     Variables env(members[local].request.env);
     SetTorchVariables(ranks, local, &env);
+    if (ranks.options.virtual_local_rank) SetVirtualLocalRank(local, &env);
+    if (!ranks.options.signals_text.empty())
+      env.Set("TORCHELASTIC_SIGNALS_TO_HANDLE", ranks.options.signals_text);
     members[local].request.env = env.entries();
   }
+  if (node.ranks > 0 && isatty(STDIN_FILENO) == 0) members[0].request.stdin_fd = STDIN_FILENO;
   return members;
 }
 
