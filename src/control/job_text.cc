@@ -67,6 +67,12 @@ const TaskResult* FirstFailedTask(const JobRecord& record) {
   return nullptr;
 }
 
+std::string FailureLine(const JobRecord& record) {
+  if (!record.spec.array.empty()) return FirstFailedTaskLine(record);
+  if (record.first_failed_rank < 0 || record.state == JobState::kCancelled) return {};
+  return StrCat("rank ", record.first_failed_rank, " failed first: ", EndingText(record));
+}
+
 std::string FirstFailedTaskLine(const JobRecord& record) {
   const TaskResult* task = FirstFailedTask(record);
   if (task == nullptr) return {};

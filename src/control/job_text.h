@@ -16,6 +16,9 @@ std::string TasksLine(const JobRecord& record);
 // "4, 17, 42 and 7 more": the tasks of the record that failed, at most `most`; "" when there is none.
 std::string FailedTasksLine(const JobRecord& record, size_t most);
 
+// "rank 1 failed first: exit status 1"; of an array "task 4 failed first: ..."; "" when none has.
+std::string FailureLine(const JobRecord& record);
+
 // "task 4 failed first: exit status 3 (time limit of 1s reached)"; "" when none has failed.
 std::string FirstFailedTaskLine(const JobRecord& record);
 

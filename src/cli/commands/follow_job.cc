@@ -3,15 +3,20 @@
 
 #include <algorithm>
 
+#include "base/plain_lines.h"
 #include "base/text.h"
 #include "cli/commands/job_words.h"
 #include "control/job_exit_status.h"
+#include "control/job_text.h"
+#include "control/log_file.h"
+#include "control/logs.h"
 #include "control/look.h"
 
 namespace overcap::cli {
 namespace {
 
-constexpr int64_t kForever = 10LL * 365 * 86400;  // seconds
+constexpr int64_t kLastLines = 20, kLastBytes = 1 << 16;  // of a rank that failed
+constexpr int64_t kForever = 10LL * 365 * 86400;          // seconds
 
 std::string DetachHint(const std::string& id) {
   return StrCat("detached; job '", id, "' goes on. overcap logs -f ", id, " follows it, overcap abort ", id,
@@ -25,6 +30,24 @@ int Finish(World& world, const JobRecord& record) {
     world.out().Note(StrCat("job '", record.spec.id, "' ", StateText(record, world.clock().WallUs())));
   }
   return JobExitStatus(record);
+}
+
+// Which rank failed first, and its last lines where its log is not among those that were shown.
+void TellFailure(World& world, const JobRecord& record, const std::vector<int>& shown_ranks) {
+  const std::string line = FailureLine(record);
+  if (line.empty() || world.out().quiet() || record.spec.resources.world_size() == 1) return;
+  world.out().Note(line);
+  const int rank = record.first_failed_rank;
+  const bool shown = shown_ranks.empty() || std::ranges::count(shown_ranks, rank) > 0;
+  const auto logs = shown ? Result<std::vector<LogFile>>() : SelectLogs(record, {.ranks = {rank}});
+  if (!logs || logs->empty()) return;
+  auto reader = OpenLog(record, logs->front());
+  const std::string text = reader ? TailText(*std::move(reader), kLastLines, kLastBytes) : "";
+  const std::string_view lines = Trim(text);
+  std::string quoted;
+  for (const std::string& each : lines.empty() ? std::vector<std::string>() : Split(lines, '\n'))
+    quoted += StrCat("  | ", PlainText(each), "\n");
+  if (!quoted.empty()) world.out().WriteAside(StrCat("the last lines that it wrote:\n", quoted));
 }
 
 bool ShowsProgress(const Output& out) {
@@ -69,7 +92,9 @@ Result<int> FollowJob(World& world, Cluster& cluster, const std::string& id, con
   OC_TRY(record, FollowLogs(cluster, id, request, sink, on_attempt, SleepFor, waiting));
   if (!at_line_start && world.out().terminal().out_is_terminal && !json) world.out().Write("\n");
   OC_TRY_VOID(world.out().Flush());
-  return Finish(world, record);
+  const int status = Finish(world, record);
+  if (!json) TellFailure(world, record, request.ranks);
+  return status;
 }
 
 Result<bool> WaitForAll(World& world, Cluster& cluster, const std::vector<std::string>& ids,

@@ -51,12 +51,6 @@ std::string AttemptText(const JobRecord& record) {
                 record.restarts > 0 ? StrCat(" (", CountOf(record.restarts, "restart"), ")") : "");
 }
 
-std::string FailureText(const JobRecord& record) {
-  if (!record.spec.array.empty()) return FirstFailedTaskLine(record);
-  if (record.first_failed_rank < 0 || record.state == JobState::kCancelled) return {};
-  return StrCat("rank ", record.first_failed_rank, " failed first: ", EndingText(record));
-}
-
 void PrintFacts(World& world, const JobRecord& record) {
   Output& out = world.out();
   const JobSpec& spec = record.spec;
@@ -64,7 +58,7 @@ void PrintFacts(World& world, const JobRecord& record) {
   Fact(out, "job", spec.id, Style::kBold);
   Fact(out, "name", spec.name);
   Fact(out, "state", StateText(record, world.clock().WallUs()), StateStyle(record.state));
-  Fact(out, "failure", FailureText(record));
+  Fact(out, "failure", FailureLine(record));
   Fact(out, "attempt", AttemptText(record));
   if (spec.user != world.user()) Fact(out, "user", spec.user);
   Fact(out, "lab", spec.lab);
