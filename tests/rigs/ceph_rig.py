@@ -21,7 +21,7 @@ import unittest
 import urllib.parse
 import uuid
 
-from rigs.s3_calls import S3Calls
+from rigs.s3_calls import AsS3, S3Calls
 from rigs.servers import START_SECONDS, Servers, free_port, listens
 
 PROGRAMS = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "monmaptool")
@@ -69,7 +69,7 @@ rgw s3 auth use sts = true
 """
 
 
-class Ceph(Servers):
+class Ceph(AsS3, Servers):
     region, has_role = "us-east-1", False
     access_key, secret_key = "OVERCAPCEPHTESTKEY00", "ceph/secret+key/of/the/tests/0123456789ab"
 
@@ -154,16 +154,3 @@ class Ceph(Servers):
     def collect(self):
         """Frees what was removed; by itself the gateway waits two hours with it."""
         self.admin("gc", "process", "--include-all")
-
-    @property
-    def endpoint(self):
-        return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def calls(self):
-        return S3Calls(self.endpoint, self.access_key, self.secret_key, self.region)
-
-    @property
-    def environment(self):
-        return {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key,
-                "AWS_REGION": self.region, "AWS_ENDPOINT_URL": self.endpoint, "AWS_EC2_METADATA_DISABLED": "true"}

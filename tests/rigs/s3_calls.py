@@ -74,3 +74,20 @@ class S3Calls:
 
 def quote(text):
     return urllib.parse.quote(text, safe="-_.~")
+
+
+class AsS3:
+    """For servers that have `port`, `access_key`, `secret_key` and `region`."""
+
+    @property
+    def endpoint(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def calls(self):
+        return S3Calls(self.endpoint, self.access_key, self.secret_key, self.region)
+
+    @property
+    def environment(self):
+        return {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key,
+                "AWS_REGION": self.region, "AWS_ENDPOINT_URL": self.endpoint, "AWS_EC2_METADATA_DISABLED": "true"}

@@ -2,6 +2,7 @@
 """Programs that serve a test: started in a private folder, waited for, and ended by their process ids."""
 import os
 import pathlib
+import pwd
 import shutil
 import signal
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 from rigs.ports import free_port  # noqa: F401  (for those who use this)
 
@@ -19,6 +21,15 @@ def listens(port):
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def installed(name, script):
+    """Where the script put a program: in ~/.cache, whatever $HOME is in a test, or below $OVERCAP_TEST_SERVERS."""
+    folder = os.environ.get("OVERCAP_TEST_SERVERS") or pathlib.Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache/overcap-servers"
+    path = pathlib.Path(folder) / name
+    if not path.exists():
+        raise unittest.SkipTest(f"NOT TESTED: {path} is not there; {script} gets it")
+    return str(path)
 
 
 class Servers:

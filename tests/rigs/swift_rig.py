@@ -10,7 +10,7 @@ puts (501).
 import shutil
 import unittest
 
-from rigs.s3_calls import S3Calls
+from rigs.s3_calls import AsS3
 from rigs.servers import Servers, free_port, listens
 
 KINDS = ("account", "container", "object")
@@ -68,7 +68,7 @@ DEVICES = ("d1", "d2", "d3")
 PLAIN_FILTERS = ("catch_errors", "gatekeeper", "listing_formats", "bulk", "copy", "slo", "dlo", "symlink")
 
 
-class Swift(Servers):
+class Swift(AsS3, Servers):
     region = "us-west-7"
     access_key, secret_key = "test:tester", "swift-secret-key-of-the-tests"
 
@@ -104,16 +104,3 @@ class Swift(Servers):
         added = [["add", f"r1z1-127.0.0.1:{port}/{device}", "1"] for device in devices]
         for words in (["create", "4", str(len(devices)), "0"], *added, ["rebalance"]):
             self.run(["swift-ring-builder", builder, *words])
-
-    @property
-    def endpoint(self):
-        return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def calls(self):
-        return S3Calls(self.endpoint, self.access_key, self.secret_key, self.region)
-
-    @property
-    def environment(self):
-        return {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key,
-                "AWS_REGION": self.region, "AWS_ENDPOINT_URL": self.endpoint, "AWS_EC2_METADATA_DISABLED": "true"}
