@@ -12,9 +12,8 @@
 namespace overcap {
 namespace {
 
-// Before a task's command runs its start is durable, so that a power cut cannot make it run twice; tasks that
-// follow each other faster than this share a sync.
-constexpr int64_t kSyncUs = 20'000;
+// The report is synced at most this often; starts in between are made durable by the counter of tasks.
+constexpr int64_t kSyncUs = 50'000;
 constexpr int64_t kRoomPauseUs = 1'000'000;
 constexpr int kRoomTries = 600;
 constexpr int64_t kTaskBytes = 2048;  // more than the lines of one task need
@@ -33,13 +32,14 @@ ArrayRun::ArrayRun(const JobSpec& spec, const AgentOptions& options, const Attem
       report_(*report),
       ranks_(*ranks),
       judge_(std::move(judge)),
-      may_repeat_(!options.under.empty() || spec.requeue || spec.max_restarts > 0),
-      synced_us_(clock.MonotonicUs()) {}
+      may_repeat_(!options.under.empty() || spec.requeue || spec.max_restarts > 0) {}
 
 Ending ArrayRun::Run(TaskCounter counter) {
+  counter_ = &counter;
   report_.Write(StartedLine(clock_.WallUs(), {}, ranks_.MasterPort()));
-  Ending ending = RunTasks(&counter);
+  Ending ending = RunTasks();
   report_.Flush();  // the last task has ended; cleaning up takes time
+  report_.Sync();   // the engine records how many tasks succeeded, only the report has which
   return ending;
 }
 
@@ -52,12 +52,12 @@ Ending ArrayRun::RunOne(int task) {
   return ending;
 }
 
-Ending ArrayRun::RunTasks(TaskCounter* counter) {
+Ending ArrayRun::RunTasks() {
   while (!supervisor_.CancelRequested()) {
     if (supervisor_.DrainRequested()) return {JobState::kSucceeded, 0, 0, -1, "drained"};
     if (!MakeRoom()) return CannotRun("the disk is full: no task was taken");
     const bool again = retried_ < retry_tasks_.size();
-    const std::optional<int> task = NextTask(counter);
+    const std::optional<int> task = NextTask();
     if (!task) return {JobState::kSucceeded, 0, 0, -1, ""};
     Ending ending = RunTask(*task, again ? FirstFreeTry(*task) : 1);
     if (ending.state == JobState::kCancelled) return ending;
@@ -65,11 +65,12 @@ Ending ArrayRun::RunTasks(TaskCounter* counter) {
   return {JobState::kCancelled, -1, 0, -1, ""};
 }
 
-std::optional<int> ArrayRun::NextTask(TaskCounter* counter) {
+std::optional<int> ArrayRun::NextTask() {
+  position_ = -1;
   if (retried_ < retry_tasks_.size()) return retry_tasks_[retried_++];
-  const int64_t position = counter->Take();
-  if (position >= spec_.array.Count()) return std::nullopt;
-  return spec_.array.IndexAt(static_cast<int>(position));
+  position_ = counter_->Take();
+  if (position_ >= spec_.array.Count()) return std::nullopt;
+  return spec_.array.IndexAt(static_cast<int>(position_));
 }
 
 Ending ArrayRun::RunTask(int task, int first_try) {
@@ -90,7 +91,7 @@ Ending ArrayRun::RunTry(int task, int attempt) {
     logs.push_back(attempt_.TaskLog(task, attempt, static_cast<int>(rank)));
   }
   report_.Write(TaskStartLine(clock_.WallUs(), task, attempt));
-  SyncSometimes();
+  MakeStartDurable();
   ranks_.NameTask(task, attempt);
   const std::string state = StateFolder(options_, task);
   if (may_repeat_) (void)mkdir(state.c_str(), 0700);  // where it cannot be made, a task that needs it says so
@@ -120,9 +121,12 @@ bool ArrayRun::MakeRoom() {
   return false;
 }
 
-void ArrayRun::SyncSometimes() {
-  const int64_t now = clock_.MonotonicUs();
-  if (now - synced_us_ < kSyncUs) return;
+// Before the task's command runs, so that a power cut cannot make it run twice.
+void ArrayRun::MakeStartDurable() {
+  if (synced_us_ && clock_.MonotonicUs() - *synced_us_ < kSyncUs) {
+    if (position_ >= 0) counter_->MayBegin(position_);
+    return;
+  }
   report_.Sync();
   synced_us_ = clock_.MonotonicUs();
 }

@@ -32,13 +32,13 @@ class ArrayRun : public GroupObserver {
   void OnNote(const std::string& text) override;
 
  private:
-  Ending RunTasks(TaskCounter* counter);
-  std::optional<int> NextTask(TaskCounter* counter);
+  Ending RunTasks();
+  std::optional<int> NextTask();
   Ending RunTask(int task, int first_try);
   Ending RunTry(int task, int attempt);
+  void MakeStartDurable();
   int FirstFreeTry(int task);
   bool MakeRoom();
-  void SyncSometimes();
 
   const JobSpec& spec_;
   const AgentOptions& options_;
@@ -54,7 +54,9 @@ class ArrayRun : public GroupObserver {
   bool stopped_ = false;  // the last try was told to stop
   size_t retried_ = 0;
   int task_ = -1;
-  int64_t synced_us_;
+  TaskCounter* counter_ = nullptr;
+  int64_t position_ = -1;             // of the task in the counter; -1: it was not taken from there
+  std::optional<int64_t> synced_us_;  // when the report was last synced
 };
 
 }  // namespace overcap

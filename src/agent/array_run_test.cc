@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "agent/task_counter.h"
 #include "agent/testing/agent_world.h"
 #include "base/text.h"
 #include "sys/cgroup.h"
@@ -54,6 +55,38 @@ TEST_F(ArrayRunTest, TheRanksOfEachTaskMeetAtAPortOfTheirOwn) {
     ports.insert(port);
   }
   EXPECT_GT(ports.size(), 1u) << "the kernel may give one port twice, not five times";
+}
+
+// After a power cut the second number says which tasks may have begun.
+TEST_F(ArrayRunTest, TheCounterHasOnTheDiskWhatMayHaveBegun) {
+  const std::string path = world_.Root() + "/next-task";
+  auto first = TaskCounter::Open(path), second = TaskCounter::Open(path);
+  ASSERT_TRUE(first && second);
+  const auto number = [&](size_t which) {
+    int64_t value = 0;
+    ReadWhole(path).copy(reinterpret_cast<char*>(&value), sizeof value, which * sizeof value);
+    return value;
+  };
+  EXPECT_EQ(first->Take(), 0);
+  EXPECT_EQ(number(1), 0) << "a report may say it as well";
+  EXPECT_EQ(second->Take(), 1);
+  second->MayBegin(1);
+  EXPECT_EQ(number(1), 65);
+  first->MayBegin(64);
+  EXPECT_EQ(number(1), 65) << "one sync for both agents";
+  first->MayBegin(65);
+  EXPECT_EQ(number(1), 129);
+  EXPECT_EQ(number(0), 2);
+}
+
+// The first task of an agent may run for days: no other start syncs its own.
+TEST_F(ArrayRunTest, TheStartOfTheFirstTaskIsSyncedByTheReport) {
+  Array(0, 0);
+  world_.Shell("true");
+  EXPECT_EQ(world_.Run(), "succeeded 0 0");
+  int64_t numbers[3] = {7, 7, 7};
+  world_.File("next-task").copy(reinterpret_cast<char*>(numbers), sizeof numbers);
+  EXPECT_EQ(numbers[1], 0) << "nothing beyond it counts as begun";
 }
 
 // Room for the report of the next task is taken while the line of the end is queued: it is written first.

@@ -2,7 +2,9 @@
 #include "agent/attempt_run.h"
 
 #include <cerrno>
+#include <optional>
 #include <sys/stat.h>
+#include <utility>
 
 #include "agent/code_folder.h"
 #include "agent/courier/carried_ranks.h"
@@ -221,14 +223,17 @@ Result<Ending> AttemptRun::RunPlain(Ranks* ranks) {
 }
 
 Result<Ending> AttemptRun::RunArray(const JobSpec& spec, Ranks* ranks) {
-  // The report's name must be as durable as the starts of tasks in it.
+  std::optional<TaskCounter> counter;
+  if (cluster_.task < 0) {
+    OC_TRY(opened, TaskCounter::Open(attempt_.NextTask()));
+    counter.emplace(std::move(opened));
+  }
+  // The names of the report and the counter must be as durable as what they say of the starts of tasks.
   OC_TRY_VOID(files_.SyncFolder(attempt_.Path()));
   OC_TRY_VOID(files_.SyncFolder(options_.job_dir));
   OC_TRY_VOID(files_.SyncFolder(options_.job_dir.substr(0, options_.job_dir.rfind('/'))));
   ArrayRun array(spec, options_, attempt_, clock_, &supervisor_, &report_, ranks, cluster_.judge);
-  if (cluster_.task >= 0) return array.RunOne(cluster_.task);
-  OC_TRY(counter, TaskCounter::Open(attempt_.NextTask()));
-  return array.Run(std::move(counter));
+  return counter ? array.Run(std::move(*counter)) : array.RunOne(cluster_.task);
 }
 
 }  // namespace overcap

@@ -167,17 +167,22 @@ class Engine {
   Result<SlotOutcome> ReadOutcome(const Job& job, const Slot& slot);
   Result<void> SlotEnded(Job& job, const PendingEnd& end);
   int64_t EndTime(const Job& job, const Slot& slot, const SlotOutcome& outcome, int64_t seen_us) const;
-  // Which positions of an array any agent has reported as begun.
-  struct Reported {
+  // Which positions of an array have begun, as reports and the journal say.
+  struct Begun {
     std::vector<bool> tasks;
     std::optional<Error> problem;  // why others may have begun too: a report could not be read to its end
   };
-  Reported ReportedTasks(const Job& job) const;
-  // After a power cut the counter of tasks may be behind what agents have reported.
-  Result<void> RepairTaskCounter(const Job& job);
-  // Tasks of an array that no agent ever reported: taken by one that was killed before it could say so. An
-  // error when a report cannot be read; there are none when it is a report of another user.
+  Begun BegunTasks(const Job& job) const;
+  // Of the positions below `until`. An error when a report cannot be read; there are none when it is a report
+  // of another user.
+  Result<std::vector<int>> TasksNotBegun(const Job& job, int64_t until) const;
+  // Tasks of an array that no agent has reported: taken by one that was killed before it could say so.
   Result<std::vector<int>> UnreportedTasks(const Job& job) const;
+  // After a power cut: tasks that may have begun without a report that has reached the disk.
+  Result<std::vector<int>> PerhapsBegun(const Job& job) const;
+  // The counter's first number is not synced: after a power cut it may be behind what has begun. Only while
+  // no agent of the array lives.
+  Result<void> RaiseTaskCounter(const Job& job, bool power_cut);
   Result<void> EndUnstarted(Job& job, const std::string& reason);
   void TryAgainLater(const Job& job);
   void WakeAt(int64_t at_us);
@@ -192,7 +197,12 @@ class Engine {
   void UpdateArrayDemand(Job& job);
   int TasksLeft(const Job& job) const;
   std::string TaskCounterPath(const Job& job) const;
-  int64_t ReadTaskCounter(const Job& job) const;
+  // What agents have left in next-task (job-folder.md).
+  struct TaskCounter {
+    int64_t next = 0;
+    int64_t may_have_begun = 0;
+  };
+  TaskCounter ReadTaskCounter(const Job& job) const;
   Result<void> StartPass();
   Result<void> RecordStart(const Start& start);
 

@@ -160,8 +160,8 @@ Result<void> Engine::RecoverJob(Job& job) {
   const std::vector<Slot> slots = job.slots;
   for (const Slot& slot : slots) RecoverSlot(job, slot);
   if (job.is_array() && job.slots.empty()) {
-    auto repaired = RepairTaskCounter(job);
-    if (!repaired && !job.spec.owner.told()) return repaired;  // what a user has done there holds up nobody
+    auto raised = RaiseTaskCounter(job, false);
+    if (!raised && !job.spec.owner.told()) return raised;  // what a user has done there holds up nobody
   }
   if (job.ended()) return {};
   Reconsider(job);

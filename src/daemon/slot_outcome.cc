@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -177,6 +178,17 @@ Result<Engine::SlotOutcome> Engine::ReadOutcome(const Job& job, const Slot& slot
         StrCat("its agent could not begin, perhaps for a limit of the submitting shell (ulimit); see ",
                AreaOf(job.spec.owner), "/agent.log")};
     return outcome;
+  }
+  if (job.is_array() && !same_boot) {
+    OC_TRY(begun, PerhapsBegun(job));
+    outcome.tasks.lost.insert(outcome.tasks.lost.end(), begun.begin(), begun.end());
+    auto raised = RaiseTaskCounter(job, true);
+    if (!raised && !owned) return Fail(raised.error());
+  } else if (job.is_array() && read) {
+    // Its agent was killed before it could sync the report, which alone says which tasks it began.
+    const auto file = files_.OpenAppend(AgentFile(job, slot.attempt, slot.slot, ".jsonl"));
+    const auto synced = file ? (*file)->Sync() : Result<void>(Fail(file.error()));
+    if (!synced && !owned) return Fail(synced.error());
   }
   outcome.ending.state = JobState::kLost;
   outcome.ending.reason = "its agent was killed or the machine went down";

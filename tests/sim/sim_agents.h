@@ -81,6 +81,7 @@ class SimAgents : public Agents {
   }
   void PowerCut() {
     for (auto& [pid, process] : processes_) process.stage = Stage::kGone;
+    for (const std::string& path : counters_) LoseCounts(path);
     EngineDied();
     boot_ = StrCat("boot-", ++boots_);
   }
@@ -111,6 +112,7 @@ class SimAgents : public Agents {
     std::vector<int> retry;
     bool told_to_stop = false;
     int64_t started_us = 0;
+    bool may_begin = false;  // the counter makes the start of its task durable, not the report
   };
 
   std::string FileOf(const Process& process, std::string_view suffix) const {
@@ -122,11 +124,20 @@ class SimAgents : public Agents {
     return file && (*file)->Append(line) && (!durable || SyncReport(process, **file));
   }
   // The start of a task is durable before its command runs.
-  bool SyncReport(const Process& process, AppendFile& file) {
+  bool SyncReport(const Process& process, AppendFile& file) { return file.Sync() && SyncFolders(process); }
+  bool SyncFolders(const Process& process) {
     const std::string& dir = process.start.job_dir;
     const std::string attempt = StrCat(dir, "/attempt-", process.start.attempt);
-    return file.Sync() && files_.SyncFolder(attempt) && files_.SyncFolder(dir) &&
+    return files_.SyncFolder(attempt) && files_.SyncFolder(dir) &&
            files_.SyncFolder(dir.substr(0, dir.rfind('/')));
+  }
+  // Of the counter of tasks only what was synced is left: not how many were taken.
+  void LoseCounts(const std::string& path) {
+    auto bytes = files_.Read(path);
+    if (!bytes || bytes->size() != 24) return;
+    const auto taken = static_cast<unsigned char>((*bytes)[0]);
+    (*bytes)[0] = static_cast<char>(random_.Below(taken + uint64_t{1}));
+    (void)files_.WriteAtomic(path, *bytes, true);
   }
   void Gone(Process& process) {
     process.stage = Stage::kGone;
@@ -195,10 +206,14 @@ class SimAgents : public Agents {
     const JobSpec spec = SpecOf(process);
     process.task = -1;
     if (!spec.array.empty()) {
+      (void)Report(process, "");  // its name is synced before the first task
       process.task = NextTask(process, spec);
-      if (process.task < 0) return (void)End(process, JobState::kSucceeded, 0);
+      if (process.task < 0) {
+        (void)Report(process, "", true);
+        return (void)End(process, JobState::kSucceeded, 0);
+      }
       if (random_.Below(40) == 0) return Gone(process);  // killed between taking a task and saying so
-      if (!Report(process, TaskStartLine(0, process.task, 1), true)) return Gone(process);
+      if (!Report(process, TaskStartLine(0, process.task, 1), !process.may_begin)) return Gone(process);
     }
     CheckGpus(process);
     ++runs[{process.start.job_id, process.task}];
@@ -206,19 +221,23 @@ class SimAgents : public Agents {
   }
 
   int NextTask(Process& process, const JobSpec& spec) {
+    process.may_begin = false;
     if (!process.retry.empty()) {
       const int task = process.retry.back();
       process.retry.pop_back();
       return task;
     }
     const std::string path = StrCat(process.start.job_dir, "/attempt-1/next-task");
-    int64_t next = 0;
-    if (auto bytes = files_.Read(path); bytes && bytes->size() == 8)
-      next = static_cast<unsigned char>((*bytes)[0]);
+    std::string bytes = files_.Read(path).value_or("");
+    bytes.resize(24, '\0');
+    const int next = static_cast<unsigned char>(bytes[0]);
     if (next >= spec.array.Count()) return -1;
-    std::string bytes(8, '\0');
     bytes[0] = static_cast<char>(next + 1);
-    if (!files_.WriteAtomic(path, bytes, true)) return -1;
+    process.may_begin = random_.Below(2) == 0;
+    if (process.may_begin && next >= static_cast<unsigned char>(bytes[8]))
+      bytes[8] = static_cast<char>(next + 1 + static_cast<int>(random_.Below(3)));
+    if (!files_.WriteAtomic(path, bytes, true) || !SyncFolders(process)) return -1;
+    counters_.insert(path);
     return spec.array.IndexAt(static_cast<int>(next));
   }
 
@@ -250,6 +269,7 @@ class SimAgents : public Agents {
   std::map<pid_t, Process> processes_;
   std::map<pid_t, AgentToken> watched_;
   std::vector<AgentToken> ended_;
+  std::set<std::string> counters_;
   pid_t next_pid_ = 100;
   int boots_ = 0;
   std::string boot_ = "boot-0";
