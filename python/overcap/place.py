@@ -8,6 +8,9 @@ from .errors import OvercapError
 from .launchers import TORCH, Environ, Told, all_told, told_by
 
 
+OWN_RUN_ID = "overcap-"
+
+
 @dataclass(frozen=True)
 class Place:
     rank: int = 0
@@ -34,11 +37,16 @@ def place(environ: Optional[Environ] = None) -> Place:
     ours = told_by(TORCH, environ)
     if ours is not None and ours.world_size is not None:
         inner = _filled(launchers[0], launchers[1:], environ) if launchers and ours.world_size == 1 else None
-        if inner is None or (inner.world_size or 1) == 1 or environ.get("TORCHELASTIC_RUN_ID"):
+        if inner is None or (inner.world_size or 1) == 1 or _of_torchrun(environ):
             return _placed(_with_local_part(_filled(ours, launchers, environ)))
     if launchers:
         return _placed(_filled(launchers[0], launchers[1:], environ))
     return Place()
+
+
+def _of_torchrun(environ: Environ) -> bool:
+    """Torchrun itself within a launcher. `overcap launch` and `submit` give their runs ids that begin so."""
+    return not environ.get("TORCHELASTIC_RUN_ID", OWN_RUN_ID).startswith(OWN_RUN_ID)
 
 
 def _filled(told: Told, others: List[Told], environ: Environ) -> Told:

@@ -21,11 +21,12 @@ std::string IndexList(const std::vector<int>& indices) {
   return Join(words, ",");
 }
 
-void SetRank(const JobSpec& spec, const RankSetting& setting, int rank, std::vector<std::string>* all) {
+void SetRank(const JobSpec& spec, const AgentOptions& options, const RankSetting& setting, int rank,
+             std::vector<std::string>* all) {
   Variables variables(std::move(*all));
   const int ranks = spec.resources.ranks_per_node;
-  SetRankVariables({rank, spec.resources.world_size(), rank, ranks, 0, ""}, "127.0.0.1", setting.master_port,
-                   setting.cpus, &variables);
+  const RankPlace place{rank, spec.resources.world_size(), rank, ranks, 0, ""};
+  SetRankVariables({place, "127.0.0.1", setting.master_port, setting.cpus, RunOf(spec, options)}, &variables);
   // Programs that look for these first (Lightning) must not take all ranks for the batch script's one task.
   if (!setting.cluster.empty()) variables.Set("SLURM_PROCID", std::to_string(rank));
   if (!setting.cluster.empty()) variables.Set("SLURM_LOCALID", std::to_string(rank));
@@ -80,7 +81,22 @@ bool IsOfOtherJob(std::string_view name) {
          name == "OVERCAP_GPU_INDICES";
 }
 
+void Replace(std::vector<std::string>* environment, std::string_view name, int value) {
+  for (std::string& entry : *environment) {
+    if (NameOf(entry) == name) entry = StrCat(name, "=", value);
+  }
+}
+
 }  // namespace
+
+TorchRun RunOf(const JobSpec& spec, const AgentOptions& options) {
+  // Tasks of an array share the attempt's folder.
+  return {.id = OwnRunId(spec.id),
+          .errors = spec.array.empty() ? StrCat(options.job_dir, "/attempt-", options.attempt) : "",
+          .restarts = options.attempt - 1,
+          .max_restarts = spec.max_restarts,
+          .nodes = spec.resources.nodes};
+}
 
 std::string StateFolder(const AgentOptions& options) {
   return options.job_dir + "/state";
@@ -104,7 +120,7 @@ std::vector<std::string> RankEnvironment(std::string_view blob, const JobSpec& s
   for (const std::string& entry : setting.cluster) {
     if (!Names(own, NameOf(entry))) out.push_back(entry);
   }
-  if (!spec.batch) SetRank(spec, setting, rank, &out);
+  if (!spec.batch) SetRank(spec, options, setting, rank, &out);
   out.insert(out.end(), own.begin(), own.end());
   return out;
 }
@@ -115,6 +131,7 @@ void SetTask(std::vector<std::string>* environment, const JobSpec& spec, const A
   environment->at(last) = StrCat("OVERCAP_TASK_TRY=", attempt);
   environment->at(last - 1) = StrCat("OVERCAP_TASK_ID=", task);
   environment->at(last - 2) = StrCat("OVERCAP_STATE_DIR=", StateFolder(options, task));
+  Replace(environment, "TORCHELASTIC_RESTART_COUNT", attempt - 1);
   if (spec.sweep.empty()) return;
   const std::vector<std::string> values = SweepVariables(spec.sweep, spec.array.PositionOf(task));
   std::copy(values.begin(), values.end(),
@@ -122,9 +139,7 @@ void SetTask(std::vector<std::string>* environment, const JobSpec& spec, const A
 }
 
 void SetMasterPort(std::vector<std::string>* environment, int port) {
-  for (std::string& entry : *environment) {
-    if (NameOf(entry) == "MASTER_PORT") entry = StrCat("MASTER_PORT=", port);
-  }
+  Replace(environment, "MASTER_PORT", port);
 }
 
 }  // namespace overcap

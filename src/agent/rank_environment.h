@@ -7,6 +7,7 @@
 
 #include "agent/options.h"
 #include "launch/rank_threads.h"
+#include "launch/torch_run.h"
 #include "model/job_spec.h"
 
 namespace overcap {
@@ -26,6 +27,9 @@ struct RankSetting {
 // one. For arrays the variables of the task are the last ones, see SetTask().
 std::vector<std::string> RankEnvironment(std::string_view blob, const JobSpec& spec,
                                          const AgentOptions& options, const RankSetting& setting, int rank);
+
+// What the ranks of an attempt have in common.
+TorchRun RunOf(const JobSpec& spec, const AgentOptions& options);
 
 // Names the task, in an environment that RankEnvironment made for this array.
 void SetTask(std::vector<std::string>* environment, const JobSpec& spec, const AgentOptions& options,

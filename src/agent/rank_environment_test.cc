@@ -22,7 +22,9 @@ std::string BlobOf(const std::vector<std::string>& entries) {
 
 TEST(RankEnvironment, SaysWhereTheRankStands) {
   AgentOptions options{"/r/jobs/x", "/r/store", 3, 0, {4, 6}, {}, {}, 10, true};
-  EXPECT_EQ(RankEnvironment(BlobOf({"A=1", "B="}), TwoRanks(), options, {"/work", 29501, {}, {4, 4}}, 1),
+  JobSpec spec = TwoRanks();
+  spec.max_restarts = 4;
+  EXPECT_EQ(RankEnvironment(BlobOf({"A=1", "B="}), spec, options, {"/work", 29501, {}, {4, 4}}, 1),
             (std::vector<std::string>{"A=1",
                                       "B=",
                                       "RANK=1",
@@ -30,8 +32,20 @@ TEST(RankEnvironment, SaysWhereTheRankStands) {
                                       "LOCAL_RANK=1",
                                       "LOCAL_WORLD_SIZE=2",
                                       "NODE_RANK=0",
-                                      "MASTER_PORT=29501",
+                                      "GROUP_RANK=0",
+                                      "GROUP_WORLD_SIZE=1",
+                                      "ROLE_RANK=1",
+                                      "ROLE_WORLD_SIZE=2",
+                                      "ROLE_NAME=default",
                                       "MASTER_ADDR=127.0.0.1",
+                                      "MASTER_PORT=29501",
+                                      "TORCHELASTIC_RUN_ID=overcap-ada_1700000000_0000000a",
+                                      "TORCHELASTIC_RESTART_COUNT=2",
+                                      "TORCHELASTIC_MAX_RESTARTS=4",
+                                      "TORCHELASTIC_USE_AGENT_STORE=False",
+                                      "TORCHELASTIC_SIGNALS_TO_HANDLE=SIGTERM,SIGINT,SIGHUP,SIGQUIT",
+                                      "TORCHELASTIC_ERROR_FILE=/r/jobs/x/attempt-3/error-1.json",
+                                      "TORCH_NCCL_ASYNC_ERROR_HANDLING=1",
                                       "OMP_NUM_THREADS=2",
                                       "OVERCAP_OMP_NUM_THREADS=2",
                                       "CUDA_VISIBLE_DEVICES=4,6",
@@ -84,6 +98,7 @@ TEST(RankEnvironment, NamesTheTaskOfAnArray) {
   EXPECT_EQ(std::count(env.begin(), env.end(), "OVERCAP_TASK_COUNT=5"), 1);
   EXPECT_EQ(std::count(env.begin(), env.end(), "OVERCAP_TASK_ID=7"), 1);
   EXPECT_EQ(std::count(env.begin(), env.end(), "OVERCAP_TASK_TRY=2"), 1);
+  EXPECT_EQ(std::count(env.begin(), env.end(), "TORCHELASTIC_RESTART_COUNT=1"), 1);
 }
 
 TEST(RankEnvironment, GivesEachTaskOfASweepItsValues) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/become_rank.h"
 
+#include <algorithm>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -59,13 +60,28 @@ Result<MasterPlace> Join(const RankPlace& place, Variables* variables) {
   return MasterPlace{link->master_addr, link->master_port};
 }
 
+// Of a job around the launcher that started us; torchrun calls a run without a name so.
+TorchRun RunAround(const Variables& variables) {
+  const auto number = [&](std::string_view name) {
+    return static_cast<int>(std::clamp(ParseInt(variables.Get(name)).value_or(0), 0LL, 1'000'000LL));
+  };
+  const std::string_view id = variables.Get("TORCHELASTIC_RUN_ID");
+  return {.id = std::string(id.empty() ? "none" : id),
+          .restarts = number("TORCHELASTIC_RESTART_COUNT"),
+          .max_restarts = number("TORCHELASTIC_MAX_RESTARTS")};
+}
+
 Result<void> TakePlace(Variables* variables) {
   auto place = RankPlaceFrom(*variables);
   if (!place && place.error().code != ErrorCode::kNotFound) return Fail(std::move(place).error());
   const RankPlace where = place ? *place : RankPlace();
   OC_TRY(master, Join(where, variables));
   const RankCpus cpus{static_cast<int>(AffinityCpus().size()), JobCpusHere(*variables, place.has_value())};
-  SetRankVariables(where, master.addr, master.port, cpus, variables);
+  const auto launched = TakeRun(variables);
+  const std::string error_file(variables->Get("TORCHELASTIC_ERROR_FILE"));
+  SetRankVariables({where, master.addr, master.port, cpus, launched.value_or(RunAround(*variables))},
+                   variables);
+  if (!launched && !error_file.empty()) variables->Set("TORCHELASTIC_ERROR_FILE", error_file);
   // What a launch started by this rank would take for its own.
   for (const char* name : {kPlanVariable, "OVERCAP_MASTER_ADDR", "OVERCAP_MASTER_PORT"})
     variables->Remove(name);

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "control/config.h"
 #include "control/launch_folder.h"
 #include "control/launch_runner.h"
 #include "control/prepare_launch.h"
@@ -57,15 +58,18 @@ class LaunchRun {
  public:
   LaunchRun(const LaunchOptions& options, PreparedLaunch prepared, const LaunchWorld& world,
             LaunchVoice* voice)
-      : options_(options), prepared_(std::move(prepared)), world_(world), voice_(*voice) {}
+      : options_(options),
+        prepared_(std::move(prepared)),
+        world_(world),
+        voice_(*voice),
+        id_(MakeLaunchId(world.clock.WallUs(), static_cast<uint32_t>(world.random.Next()))) {}
 
   Result<int> Run() {
     OC_TRY(runner, MakeRunner(prepared_.launcher, options_, world_));
     runner_ = std::move(runner);
-    const std::string id = MakeLaunchId(world_.clock.WallUs(), static_cast<uint32_t>(world_.random.Next()));
-    OC_TRY(folder, LaunchFolder::Make(world_.root, options_.logs, id, options_.logs_below));
+    OC_TRY(folder, LaunchFolder::Make(world_.root, options_.logs, id_, options_.logs_below));
     folder_ = std::move(folder);
-    const Result<void> begun = folder_.KeepFacts(FactsOf(id));
+    const Result<void> begun = folder_.KeepFacts(FactsOf());
     if (!begun) {
       folder_.Remove();
       return Fail(begun.error());
@@ -90,9 +94,9 @@ class LaunchRun {
   }
 
  private:
-  LaunchFacts FactsOf(const std::string& id) const {
+  LaunchFacts FactsOf() const {
     LaunchFacts facts;
-    facts.id = id;
+    facts.id = id_;
     facts.command = options_.command;
     facts.folder = world_.folder;
     facts.launcher = prepared_.launcher;
@@ -113,6 +117,11 @@ class LaunchRun {
     attempt.log_folder = folder;
     attempt.binary = world_.binary;
     attempt.master_port = options_.master_port;
+    attempt.run = {.id = OwnRunId(id_),
+                   .errors = folder,
+                   .restarts = number - 1,
+                   .max_restarts = options_.retries,
+                   .nodes = static_cast<int>(prepared_.plan.hosts.size())};
     attempt.grace_us = options_.grace_us;
     attempt.idle_us = options_.idle_us;
     attempt.pipes = options_.pipes;
@@ -199,6 +208,7 @@ class LaunchRun {
   PreparedLaunch prepared_;
   const LaunchWorld& world_;
   LaunchVoice& voice_;
+  const std::string id_;
   std::unique_ptr<Runner> runner_;
   LaunchFolder folder_;
   std::vector<AttemptRecord> records_;

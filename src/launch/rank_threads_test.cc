@@ -14,7 +14,7 @@ TEST(RankThreads, AreTheRanksShareOfTheProcessorsThatItCanUse) {
   };
   for (const Case& each : {
            Case{"ranks share what the job has", {8, 8}, 2, 4},
-           Case{"what is left over is nobody's", {8, 8}, 3, 2},
+           Case{"a remainder stays unused", {8, 8}, 3, 2},
            Case{"at least one", {2, 2}, 16, 1},
            Case{"bound to a part by the launcher", {2, 8}, 2, 2},
            Case{"bound to a whole NUMA node that others use too", {16, 32}, 4, 8},
@@ -32,7 +32,7 @@ TEST(RankThreads, AreTheRanksShareOfTheProcessorsThatItCanUse) {
   }
 }
 
-TEST(RankThreads, AreTheUsersWhereHeSetThem) {
+TEST(RankThreads, StayAsTheUserSetThem) {
   Variables users({"OMP_NUM_THREADS=3"});
   SetThreads(4, &users);
   EXPECT_EQ(users.entries(), (std::vector<std::string>{"OMP_NUM_THREADS=3"}));

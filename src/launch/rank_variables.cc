@@ -135,12 +135,19 @@ Result<ToldPlan> PlanFrom(const Variables& variables) {
   return ToldPlan{text.substr(0, colon), std::move(*ranks)};
 }
 
+// A world of one that we made gives way to a launcher that it has started: `mpirun -n 4` in a job of one
+// rank.
+bool GivesWay(const Family& family, const Variables& variables) {
+  return &family == &Families().front() && variables.Get("WORLD_SIZE") == "1" &&
+         IsOwnRunId(variables.Get("TORCHELASTIC_RUN_ID"));
+}
+
 const Family* ChooseFamily(const Variables& variables, std::string_view flavour) {
   const Family* first = nullptr;
   for (const Family& family : Families()) {
     if (!IsThere(family, variables)) continue;
     if (flavour == FlavourName(family.flavour)) return &family;
-    if (first == nullptr) first = &family;
+    if (first == nullptr || GivesWay(*first, variables)) first = &family;
   }
   return first;
 }
@@ -225,6 +232,12 @@ Result<RankPlace> PlaceByLauncher(const Told& told, RankPlace place) {
   return place;
 }
 
+// 0: hosts have different numbers of ranks, and no plan tells how many hosts there are.
+int NodesOf(const RankPlace& place) {
+  const bool even = place.local_world_size > 0 && place.world_size % place.local_world_size == 0;
+  return even ? place.world_size / place.local_world_size : 0;
+}
+
 }  // namespace
 
 Result<RankPlace> RankPlaceFrom(const Variables& variables) {
@@ -242,19 +255,36 @@ Result<RankPlace> RankPlaceFrom(const Variables& variables) {
                             : PlaceByPlan(plan.ranks, told, std::move(place));
 }
 
-void SetRankVariables(const RankPlace& place, const std::string& master_addr, int master_port,
-                      const RankCpus& cpus, Variables* variables) {
-  const auto set = [&](const char* name, int value, bool known) {
-    known ? variables->Set(name, std::to_string(value)) : variables->Remove(name);
+void SetRankVariables(const RankTold& told, Variables* variables) {
+  const RankPlace& place = told.place;
+  const TorchRun& run = told.run;
+  const auto text = [&](std::string_view name, std::string_view value) {
+    value.empty() ? variables->Remove(name) : variables->Set(name, value);
   };
-  set("RANK", place.rank, true);
-  set("WORLD_SIZE", place.world_size, true);
-  set("LOCAL_RANK", place.local_rank, true);
-  set("LOCAL_WORLD_SIZE", place.local_world_size, true);
-  set("NODE_RANK", place.node_rank, place.node_rank >= 0);
-  set("MASTER_PORT", master_port, master_port > 0);
-  master_addr.empty() ? variables->Remove("MASTER_ADDR") : variables->Set("MASTER_ADDR", master_addr);
-  SetThreads(RankThreads(cpus, place.local_world_size), variables);
+  const auto number = [&](std::string_view name, int value, bool known = true) {
+    text(name, known ? std::to_string(value) : "");
+  };
+  const int nodes = run.nodes > 0 ? run.nodes : NodesOf(place);
+  number("RANK", place.rank);
+  number("WORLD_SIZE", place.world_size);
+  number("LOCAL_RANK", place.local_rank);
+  number("LOCAL_WORLD_SIZE", place.local_world_size);
+  number("NODE_RANK", place.node_rank, place.node_rank >= 0);
+  number("GROUP_RANK", place.node_rank, place.node_rank >= 0);
+  number("GROUP_WORLD_SIZE", nodes, nodes > 0);
+  number("ROLE_RANK", place.rank);
+  number("ROLE_WORLD_SIZE", place.world_size);
+  text("ROLE_NAME", run.role);
+  text("MASTER_ADDR", told.master_addr);
+  number("MASTER_PORT", told.master_port, told.master_port > 0);
+  text("TORCHELASTIC_RUN_ID", run.id);
+  number("TORCHELASTIC_RESTART_COUNT", run.restarts);
+  number("TORCHELASTIC_MAX_RESTARTS", run.max_restarts);
+  text("TORCHELASTIC_USE_AGENT_STORE", "False");  // rank 0 has the store: no agent of ours is one
+  text("TORCHELASTIC_SIGNALS_TO_HANDLE", run.signals);
+  text("TORCHELASTIC_ERROR_FILE", run.errors.empty() ? "" : ErrorFileOf(run.errors, place.rank));
+  if (!variables->Has("TORCH_NCCL_ASYNC_ERROR_HANDLING")) text("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+  SetThreads(RankThreads(told.cpus, place.local_world_size), variables);
 }
 
 }  // namespace overcap

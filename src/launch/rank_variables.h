@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "launch/rank_threads.h"
+#include "launch/torch_run.h"
 #include "sys/variables.h"
 
 namespace overcap {
@@ -23,10 +24,18 @@ struct RankPlace {
 // naming the variable, when one holds no number or contradicts another.
 Result<RankPlace> RankPlaceFrom(const Variables& variables);
 
-// RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, NODE_RANK, MASTER_ADDR and MASTER_PORT, and OMP_NUM_THREADS
-// where the user has not set it. What is not known (-1, "", 0) is taken out, so that nothing of a launch
-// around this one is left.
-void SetRankVariables(const RankPlace& place, const std::string& master_addr, int master_port,
-                      const RankCpus& cpus, Variables* variables);
+// All that a rank learns from its variables.
+struct RankTold {
+  RankPlace place;
+  std::string master_addr;
+  int master_port = 0;
+  RankCpus cpus;
+  TorchRun run;
+};
+
+// The one table of a rank's variables, for `launch`, `rank`, `submit` and elastic groups: all that torchrun
+// sets, and NODE_RANK. What is not known (-1, "", 0) is removed, so that no variable of a launch around this
+// one is left. OMP_NUM_THREADS and TORCH_NCCL_ASYNC_ERROR_HANDLING of the user are kept.
+void SetRankVariables(const RankTold& told, Variables* variables);
 
 }  // namespace overcap

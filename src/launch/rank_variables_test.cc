@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/rank_variables.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -119,15 +120,55 @@ TEST(RankVariablesTest, ContradictionsAreNamed) {
       "corrupt: variable 'OVERCAP_LAUNCH_PLAN': 'nonsense' does not say how many ranks are on each host");
 }
 
+TEST(RankVariablesTest, AWorldOfOneThatIsOursGivesWayToALauncherWithinIt) {
+  const std::string mpi =
+      " OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 "
+      "OMPI_COMM_WORLD_LOCAL_SIZE=2";
+  const std::string one = "RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 TORCHELASTIC_RUN_ID=";
+  EXPECT_EQ(Place(one + "overcap-job" + mpi), "1/2 local 1/2 node 0 by OMPI_COMM_WORLD_*");
+  EXPECT_EQ(Place(one + "overcap-job"), "0/1 local 0/1 node 0 by TORCHELASTIC_*");
+  EXPECT_EQ(Place(one + "none" + mpi), "0/1 local 0/1 node 0 by TORCHELASTIC_*");  // torchrun's
+}
+
+TEST(RankVariablesTest, ARankIsToldAllThatTorchrunTells) {
+  Variables variables;
+  const TorchRun run{.id = "overcap-job", .errors = "/errors", .restarts = 1, .max_restarts = 3, .nodes = 2};
+  SetRankVariables({{3, 4, 1, 2, 1, ""}, "n1", 29500, {8, 8}, run}, &variables);
+  EXPECT_EQ(variables.entries(),
+            (std::vector<std::string>{"RANK=3",
+                                      "WORLD_SIZE=4",
+                                      "LOCAL_RANK=1",
+                                      "LOCAL_WORLD_SIZE=2",
+                                      "NODE_RANK=1",
+                                      "GROUP_RANK=1",
+                                      "GROUP_WORLD_SIZE=2",
+                                      "ROLE_RANK=3",
+                                      "ROLE_WORLD_SIZE=4",
+                                      "ROLE_NAME=default",
+                                      "MASTER_ADDR=n1",
+                                      "MASTER_PORT=29500",
+                                      "TORCHELASTIC_RUN_ID=overcap-job",
+                                      "TORCHELASTIC_RESTART_COUNT=1",
+                                      "TORCHELASTIC_MAX_RESTARTS=3",
+                                      "TORCHELASTIC_USE_AGENT_STORE=False",
+                                      "TORCHELASTIC_SIGNALS_TO_HANDLE=SIGTERM,SIGINT,SIGHUP,SIGQUIT",
+                                      "TORCHELASTIC_ERROR_FILE=/errors/error-3.json",
+                                      "TORCH_NCCL_ASYNC_ERROR_HANDLING=1",
+                                      "OMP_NUM_THREADS=4",
+                                      "OVERCAP_OMP_NUM_THREADS=4"}));
+}
+
 TEST(RankVariablesTest, WhatIsNotKnownIsTakenOut) {
-  Variables variables({"NODE_RANK=7", "MASTER_ADDR=old", "RANK=9", "KEPT=1"});
-  SetRankVariables({3, 5, 0, 1, -1, ""}, "", 0, {}, &variables);
-  EXPECT_EQ(variables.entries(), (std::vector<std::string>{"RANK=3", "KEPT=1", "WORLD_SIZE=5", "LOCAL_RANK=0",
-                                                           "LOCAL_WORLD_SIZE=1"}));
-  SetRankVariables({3, 5, 0, 1, 2, ""}, "n1", 29500, {}, &variables);
-  EXPECT_EQ(variables.Get("NODE_RANK"), "2");
-  EXPECT_EQ(variables.Get("MASTER_ADDR"), "n1");
-  EXPECT_EQ(variables.Get("MASTER_PORT"), "29500");
+  Variables variables({"NODE_RANK=7", "MASTER_ADDR=old", "RANK=9", "KEPT=1", "GROUP_RANK=7",
+                       "GROUP_WORLD_SIZE=8", "TORCHELASTIC_ERROR_FILE=/old",
+                       "TORCH_NCCL_ASYNC_ERROR_HANDLING=0", "OMP_NUM_THREADS=2"});
+  SetRankVariables({{3, 5, 0, 2, -1, ""}, "", 0, {8, 8}, {.id = "none"}}, &variables);
+  for (const char* name : {"NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "GROUP_RANK", "GROUP_WORLD_SIZE",
+                           "TORCHELASTIC_ERROR_FILE"})
+    EXPECT_FALSE(variables.Has(name)) << name;
+  EXPECT_EQ(variables.Get("RANK"), "3");
+  for (const char* kept : {"KEPT=1", "TORCH_NCCL_ASYNC_ERROR_HANDLING=0", "OMP_NUM_THREADS=2"})
+    EXPECT_EQ(std::ranges::count(variables.entries(), kept), 1) << kept;
 }
 
 // Whatever the plan, every rank finds its place from what a launcher tells and the plan.

@@ -10,6 +10,7 @@
 #include "launch/compose/launch_command.h"
 #include "launch/logs/rank_logs.h"
 #include "launch/rank_plan.h"
+#include "launch/torch_run.h"
 #include "sys/process.h"
 #include "sys/supervisor.h"
 
@@ -37,6 +38,7 @@ struct Attempt {
   std::string ssh_program = "ssh";
   std::string binary;                 // this program's own file
   int master_port = 0;                // 0: a free one is found on the first host
+  TorchRun run;                       // what the ranks have in common
   int64_t grace_us = 10'000'000;      // between TERM and KILL
   int64_t idle_us = 0;                // no output of any rank for so long: stacks, stop; 0: no limit
   bool pipes = false;                 // local: ranks do not write their logs themselves

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`overcap launch` and `overcap env` in a real Slurm job: srun places the ranks, failures are told, nothing stays."""
 import json
+import os
 import shlex
 import signal
 import time
@@ -90,6 +91,16 @@ class Places(SlurmRig):
     def test_ppn_gives_each_node_so_many(self):
         self.launched_in(["-N2", "-c4", "-w", "n2,n3"], "--ppn", "3", *shell(TELL_PLACE))
         self.assert_places([("n2", 3), ("n3", 3)])
+
+    def test_each_rank_gets_its_share_of_the_jobs_processors_and_what_torchrun_sets(self):
+        tell = 'echo "$OMP_NUM_THREADS $GROUP_RANK/$GROUP_WORLD_SIZE $ROLE_RANK ${TORCHELASTIC_RUN_ID%-*-*} $TORCHELASTIC_ERROR_FILE"'
+        self.launched_in(["-N2", "-c4", "-w", "n2,n3"], "--ppn", "2", *shell(tell))
+        threads = max(1, min(len(os.sched_getaffinity(0)), 4) // 2)
+        for rank in range(4):
+            words = self.rank_log(rank).decode().split()
+            self.assertEqual(words[:3], [str(threads), f"{rank // 2}/2", str(rank)])
+            self.assertTrue(words[3].startswith("overcap-"))
+            self.assertEqual(words[4], str(self.folder() / "attempt-1" / f"error-{rank}.json"))
 
     def test_nnodes_takes_the_first_nodes_only(self):
         self.launched_in(["-N4", "-c8"], "--nnodes", "2", "--ppn", "2", *shell(TELL_PLACE))

@@ -110,6 +110,11 @@ class PlaceOfARank(unittest.TestCase):
     def test_torchrun(self):
         self.is_at(sample("torchrun-1.13.1-c10d-rank1"), 1, 2, 1, 2, 0, told_by="RANK")
 
+    def test_a_job_of_one_rank_gives_way_to_the_mpirun_in_it(self):
+        environ = {**sample("openmpi-4.1.4-local-rank1"), "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0",
+                   "LOCAL_WORLD_SIZE": "1", "TORCHELASTIC_RUN_ID": "overcap-ada_1700000000_0000000a"}
+        self.is_at(environ, 1, 2, 1, 2, 0, told_by="OMPI_COMM_WORLD_*")
+
     def test_torchrun_of_one_rank_under_mpirun_counts_itself(self):
         environ = {**sample("openmpi-4.1.4-local-rank1"), **sample("torchrun-1.13.1-c10d-rank1"),
                    **torch_variables(0, 1, 0, 1)}

@@ -14,6 +14,8 @@ ON_EVERY_SLURM = True
 
 TELL = ('echo "$RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $NODE_RANK $(hostname) $MASTER_ADDR:$MASTER_PORT" '
         '> "$FACTS/new-$RANK" && mv "$FACTS/new-$RANK" "$FACTS/place-$RANK"')
+MORE = ('echo "$OMP_NUM_THREADS $GROUP_RANK/$GROUP_WORLD_SIZE $TORCHELASTIC_RUN_ID $TORCHELASTIC_RESTART_COUNT" '
+        '> "$FACTS/more-$RANK"')
 RAN = 'echo ran >> "$FACTS/ran"'
 
 
@@ -59,8 +61,11 @@ class Jobs(SlurmJobsRig):
         self.assertIn("seen\n", done.out)
 
     def test_each_rank_on_two_nodes_knows_its_place_and_has_its_log(self):
-        job_id = self.submit("--nodes", "2", "--ranks-per-node", "2", "--cpus", "2", *shell(f'{TELL}; echo "I am $RANK"'))
+        job_id = self.submit("--nodes", "2", "--ranks-per-node", "2", "--cpus", "2", *shell(f'{TELL}; echo "I am $RANK"; {MORE}'))
         self.ok("wait", job_id)
+        for rank in range(4):
+            threads, group, run, attempts = self.fact(f"more-{rank}").split()
+            self.assertEqual((threads, group, run, attempts), ("1", f"{rank // 2}/2", f"overcap-{job_id}", "0"))
         places = [self.fact(f"place-{rank}").split() for rank in range(4)]
         self.assertEqual([place[:5] for place in places],
                          [["0", "4", "0", "2", "0"], ["1", "4", "1", "2", "0"], ["2", "4", "0", "2", "1"],

@@ -84,6 +84,7 @@ Result<SrunRanks> SrunRanks::Make(const JobSpec& spec, const AgentOptions& optio
   no_rank.batch = true;
   attempt.env =
       RankEnvironment(variables.submitter, no_rank, options, {setting.folder, 0, variables.cluster}, 0);
+  attempt.run = RunOf(spec, options);
   attempt.folder = setting.folder;
   attempt.binary = setting.binary;
   attempt.grace_us = setting.grace_us;

@@ -7,6 +7,7 @@
 #include "control/elastic/elastic_agent.h"
 #include "control/elastic/elastic_ranks.h"
 #include "launch/logs/log_sinks.h"
+#include "launch/rank_error.h"
 #include "sys/oom.h"
 
 namespace overcap {

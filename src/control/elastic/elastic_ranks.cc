@@ -1,49 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/elastic/elastic_ranks.h"
 
-#include <algorithm>
 #include <unistd.h>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "launch/local/node_ranks.h"
 #include "launch/rank_threads.h"
-#include "model/json_fields.h"
-#include "sys/posix_files.h"
 #include "sys/variables.h"
 
 namespace overcap {
 namespace {
-
-constexpr int64_t kMostErrorFile = 1 << 20;
-
-std::string TextIn(const nlohmann::json& json, const char* key) {
-  const auto at = json.is_object() ? json.find(key) : json.end();
-  return json.is_object() && at != json.end() && at->is_string() ? at->get<std::string>() : "";
-}
-
-void SetTorchVariables(const ElasticRanks& ranks, int local, Variables* env) {
-  const elastic::OrderRun& plan = ranks.plan;
-  const auto set = [env](std::string_view name, int64_t value) { env->Set(name, StrCat(value)); };
-  const int rank = plan.first_rank + local;
-  set("GROUP_RANK", plan.group_rank);
-  set("GROUP_WORLD_SIZE", plan.group_size);
-  set("ROLE_RANK", rank);
-  set("ROLE_WORLD_SIZE", plan.world_size);
-  env->Set("ROLE_NAME", ranks.options.role);
-  env->Set("TORCHELASTIC_RUN_ID", ranks.run_id);
-  set("TORCHELASTIC_RESTART_COUNT", plan.restarts);
-  set("TORCHELASTIC_MAX_RESTARTS", ranks.options.max_restarts);
-  env->Set("TORCHELASTIC_USE_AGENT_STORE", "False");
-  env->Set("TORCHELASTIC_ERROR_FILE", ErrorFileOf(ranks.log_folder, rank));
-  set("OVERCAP_ELASTIC_EPOCH", plan.epoch);
-  env->Set("OVERCAP_ELASTIC_SOCKET", ranks.socket);
-  for (const std::string_view name : {"NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING"}) {
-    if (!env->Has(name)) env->Set(name, "1");
-  }
-}
 
 // As torchrun has it: LOCAL_RANK 0, and the GPU of the real one alone.
 void SetVirtualLocalRank(int local, Variables* env) {
@@ -56,6 +23,17 @@ void SetVirtualLocalRank(int local, Variables* env) {
       env->Has(name) && at < visible.size() ? std::string(Trim(visible[at])) : StrCat(local);
   env->Set("CUDA_VISIBLE_DEVICES", own);
   if (hip) env->Set(name, own);
+}
+
+TorchRun RunOf(const ElasticRanks& ranks) {
+  TorchRun run{.id = ranks.run_id,
+               .errors = ranks.log_folder,
+               .restarts = ranks.plan.restarts,
+               .max_restarts = ranks.options.max_restarts,
+               .nodes = ranks.plan.group_size,
+               .role = ranks.options.role};
+  if (!ranks.options.signals_text.empty()) run.signals = ranks.options.signals_text;
+  return run;
 }
 
 }  // namespace
@@ -75,10 +53,6 @@ std::string LineMark(std::string_view text, std::string_view role, int local_ran
   return out;
 }
 
-std::string ErrorFileOf(const std::string& log_folder, int rank) {
-  return StrCat(log_folder, "/error-", rank, ".json");
-}
-
 std::vector<GroupMember> ElasticMembers(const ElasticRanks& ranks) {
   const elastic::OrderRun& plan = ranks.plan;
   NodeRanks node;
@@ -91,41 +65,18 @@ std::vector<GroupMember> ElasticMembers(const ElasticRanks& ranks) {
   node.folder = ranks.folder;
   node.master_addr = plan.master_addr;
   node.master_port = plan.master_port;
+  node.run = RunOf(ranks);
   node.job_cpus = JobCpusHere(Variables(ranks.env));
   std::vector<GroupMember> members = MembersOf(node);
   for (int local = 0; local < node.ranks; ++local) {
     Variables env(members[local].request.env);
-    SetTorchVariables(ranks, local, &env);
+    env.Set("OVERCAP_ELASTIC_EPOCH", StrCat(plan.epoch));
+    env.Set("OVERCAP_ELASTIC_SOCKET", ranks.socket);
     if (ranks.options.virtual_local_rank) SetVirtualLocalRank(local, &env);
-    if (!ranks.options.signals_text.empty())
-      env.Set("TORCHELASTIC_SIGNALS_TO_HANDLE", ranks.options.signals_text);
     members[local].request.env = env.entries();
   }
   if (node.ranks > 0 && isatty(STDIN_FILENO) == 0) members[0].request.stdin_fd = STDIN_FILENO;
   return members;
-}
-
-RankError ParseErrorFile(const std::string& text) {
-  RankError error;
-  const auto json = ParseJsonObject(text, "error file");
-  if (!json || !json->contains("message")) return error;
-  const nlohmann::json& message = (*json)["message"];
-  if (message.is_string()) {
-    error.message = message.get<std::string>();
-  } else if (message.is_object()) {
-    error.message = TextIn(message, "message");
-    const auto extra = message.find("extraInfo");
-    if (extra != message.end()) error.traceback = TextIn(*extra, "py_callstack");
-  }
-  const std::vector<std::string> lines = Split(Trim(error.message), '\n');
-  if (error.traceback.empty() && lines.size() > 1) error.traceback = error.message;
-  error.message = ToUtf8(lines.size() > 1 ? Trim(lines.back()) : Trim(error.message)).substr(0, 500);
-  return error;
-}
-
-RankError ReadErrorFile(const std::string& path) {
-  const auto text = PosixFiles().ReadRange(path, 0, kMostErrorFile);
-  return text ? ParseErrorFile(*text) : RankError();
 }
 
 }  // namespace overcap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of one epoch on this node: what they are started with, and what they leave when they fail.
+// The ranks of one epoch on this node: what they are started with.
 #pragma once
 
 #include <string>
@@ -22,14 +22,5 @@ struct ElasticRanks {
 
 // With RANK and its like as torchrun sets them, and no output yet.
 std::vector<GroupMember> ElasticMembers(const ElasticRanks& ranks);
-
-std::string ErrorFileOf(const std::string& log_folder, int rank);
-
-// What torch's `record` left there: a line and a traceback. Both empty when there is none, or it is not one.
-struct RankError {
-  std::string message, traceback;
-};
-RankError ReadErrorFile(const std::string& path);
-RankError ParseErrorFile(const std::string& text);
 
 }  // namespace overcap

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "launch/compose/compose.h"
 #include "launch/foreign/launch_contact.h"
+#include "launch/torch_run.h"
 
 namespace overcap {
 namespace {
@@ -40,7 +41,10 @@ Result<LaunchCommand> ComposeOpenMpi(const ComposeInputs& in) {
   if (request.oversubscribe && request.launcher.major_version < 5) command.argv.push_back("--oversubscribe");
   for (const std::string& name : request.exported) command.argv.insert(command.argv.end(), {"-x", name});
   command.argv.insert(command.argv.end(), {"-x", kPlanVariable});
-  if (request.linked) command.argv.insert(command.argv.end(), {"-x", kContactVariable, "-x", kKeyVariable});
+  if (request.linked) {
+    for (const char* name : {kRunVariable, kContactVariable, kKeyVariable})
+      command.argv.insert(command.argv.end(), {"-x", name});
+  }
   return command;
 }
 

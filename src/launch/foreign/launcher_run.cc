@@ -87,6 +87,7 @@ std::vector<std::string> LauncherRun::EnvironmentOf(const LaunchContact& contact
     const size_t equals = std::min(entry.find('='), entry.size() - 1);
     variables.Set(entry.substr(0, equals), entry.substr(equals + 1));
   }
+  variables.Set(kRunVariable, EncodeRun(attempt_.run));
   variables.Set(kContactVariable, EncodeContact(contact));
   variables.Set(kKeyVariable, key_.Hex());
   return variables.entries();

@@ -84,6 +84,7 @@ NodeRanks RanksOf(const Attempt& attempt) {
   node.world_size = attempt.plan.world_size;
   node.command = attempt.command;
   node.env = attempt.env;
+  node.run = attempt.run;
   node.folder = attempt.folder;
   node.master_addr = "127.0.0.1";
   node.master_port = attempt.master_port != 0 ? attempt.master_port : FreePort();

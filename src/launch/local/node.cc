@@ -212,9 +212,20 @@ Result<void> RunRanks(const node_link::Start& start, Channel* channel, const Clo
     Refuse(start.first_rank, cpus.error(), channel);
     return {};
   }
-  std::vector<GroupMember> members =
-      MembersOf({start.node_rank, start.first_rank, start.ranks, start.world_size, start.command, start.env,
-                 start.folder, start.master_addr, start.master_port, *cpus, JobCpusHere({})});
+  Variables env(start.env);
+  const TorchRun run_facts = TakeRun(&env).value_or(TorchRun());
+  std::vector<GroupMember> members = MembersOf({.node_rank = start.node_rank,
+                                                .first_rank = start.first_rank,
+                                                .ranks = start.ranks,
+                                                .world_size = start.world_size,
+                                                .command = start.command,
+                                                .env = env.entries(),
+                                                .folder = start.folder,
+                                                .master_addr = start.master_addr,
+                                                .master_port = start.master_port,
+                                                .run = run_facts,
+                                                .cpus = *cpus,
+                                                .job_cpus = JobCpusHere({})});
   NodeRun run(channel, clock, start.first_rank, start.ranks);
   for (size_t i = 0; i < members.size(); ++i) members[i].sink = run.SinkOf(i);
   GroupLimits limits;

@@ -16,7 +16,7 @@ std::vector<GroupMember> MembersOf(const NodeRanks& node) {
     const RankPlace place{node.first_rank + local, node.world_size, local, node.ranks, node.node_rank, ""};
     const bool bound = local < static_cast<int>(node.cpus.size());
     const RankCpus cpus{bound ? static_cast<int>(node.cpus[local].size()) : usable, node.job_cpus};
-    SetRankVariables(place, node.master_addr, node.master_port, cpus, &variables);
+    SetRankVariables({place, node.master_addr, node.master_port, cpus, node.run}, &variables);
     // What a rank prints should be seen when it is printed, also when it dies.
     if (!variables.Has("PYTHONUNBUFFERED")) variables.Set("PYTHONUNBUFFERED", "1");
     SpawnRequest& request = members[local].request;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/torch_run.h"
 #include "sys/supervisor.h"
 
 namespace overcap {
@@ -17,6 +18,7 @@ struct NodeRanks {
   std::string folder;            // where they start
   std::string master_addr;
   int master_port = 0;
+  TorchRun run;
   std::vector<std::vector<int>> cpus;  // of local rank i; empty: not bound
   int job_cpus = 0;                    // processors that all ranks share; 0: not known
 };

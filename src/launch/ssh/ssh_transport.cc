@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "launch/detect/host_name.h"
 #include "sys/own_host_name.h"
+#include "sys/variables.h"
 
 namespace overcap {
 namespace {
@@ -217,7 +218,9 @@ Result<std::vector<std::string>> SshTransport::FirstFrames(const std::vector<nod
   start.master_port = attempt_.master_port != 0 ? attempt_.master_port : hellos[0].free_port;
   start.world_size = attempt_.plan.world_size;
   start.command = attempt_.command;
-  start.env = attempt_.env;
+  Variables env(attempt_.env);
+  env.Set(kRunVariable, EncodeRun(attempt_.run));
+  start.env = env.entries();
   start.folder = attempt_.folder;
   start.grace_us = attempt_.grace_us;
   start.cpu_bind = attempt_.cpu_bind;
