@@ -15,6 +15,8 @@
 #include "agent/rank_group.h"
 #include "agent/slot_claim.h"
 #include "base/text.h"
+#include "launch/rank_error.h"
+#include "launch/torch_run.h"
 #include "model/agent_report.h"
 #include "snapshot/store.h"
 
@@ -91,7 +93,19 @@ Result<Ending> AttemptRun::RunInFolder(const JobSpec& spec, const std::string& b
   };
   const auto mounted = [&] { return spec.mounts.empty() ? run() : RunWithMounts(spec, blob, run); };
   const bool needed = cluster_.on_nodes || !spec.mounts.empty();
-  return cluster_.courier != nullptr && cluster_.srun && needed ? RunWithCode(spec, mounted) : mounted();
+  auto ending =
+      cluster_.courier != nullptr && cluster_.srun && needed ? RunWithCode(spec, mounted) : mounted();
+  if (ending && ending->state == JobState::kFailed && ending->first_failed_rank >= 0 && spec.array.empty())
+    TakeError(Variables(Split(blob, '\0')), &*ending);
+  return ending;
+}
+
+// What the rank that failed first told of it, for the job's record and for the user's own program.
+void AttemptRun::TakeError(const Variables& submitter, Ending* ending) {
+  const std::string file = ErrorFileOf(attempt_.Path(), ending->first_failed_rank);
+  if (ending->reason.empty()) ending->reason = ReadErrorFile(file).message;
+  const auto handed = HandErrorOn(file, ending->exit_status, submitter.Get("TORCHELASTIC_ERROR_FILE"));
+  if (!handed) report_.WriteIfRoom(NoteLine(clock_.WallUs(), handed.error().message));
 }
 
 Result<Ending> AttemptRun::RunWithCode(const JobSpec& spec, const std::function<Result<Ending>()>& run) {

@@ -22,6 +22,7 @@
 #include "sys/clock.h"
 #include "sys/posix_files.h"
 #include "sys/supervisor.h"
+#include "sys/variables.h"
 
 namespace overcap {
 
@@ -56,6 +57,7 @@ class AttemptRun {
   Result<Ending> RunSpec();
   Result<void> MakeStateFolder();
   Result<Ending> RunInFolder(const JobSpec& spec, const std::string& blob, const std::string& folder);
+  void TakeError(const Variables& submitter, Ending* ending);
   // With the code on nodes where no agent brings it.
   Result<Ending> RunWithCode(const JobSpec& spec, const std::function<Result<Ending>()>& run);
   // With the job's stores in its folder.

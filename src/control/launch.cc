@@ -15,6 +15,7 @@
 #include "control/launch_runner.h"
 #include "control/prepare_launch.h"
 #include "launch/failure_text.h"
+#include "launch/rank_error.h"
 #include "launch/retry.h"
 #include "sys/posix_files.h"
 
@@ -144,6 +145,7 @@ class LaunchRun {
     record.started_us = world_.clock.WallUs();
     record.end = runner_->Run(attempt, &logs);
     record.ended_us = world_.clock.WallUs();
+    TakeError(attempt, &record.end);
     record.line = EndLine(record.end, options_.idle_us);
     const int signal_before = runner_->CancelSignal();
     // A reader that does not read is waited for, until somebody says stop.
@@ -156,6 +158,20 @@ class LaunchRun {
     }
     records_.push_back(std::move(record));
     return {};
+  }
+
+  // What the rank that failed first told of it, for us and for the user's own program.
+  void TakeError(const Attempt& attempt, AttemptEnd* end) {
+    if (end->cause != AttemptEnd::Cause::kRankFailed || !end->first || end->first->rank < 0) return;
+    const std::string file = ErrorFileOf(attempt.log_folder, end->first->rank);
+    end->first->message = ReadErrorFile(file).message;
+    const auto handed =
+        HandErrorOn(file, ExitStatusOf(*end), world_.variables.Get("TORCHELASTIC_ERROR_FILE"));
+    if (!handed) voice_.Warn(handed.error().message);
+  }
+
+  bool IsShown(int rank) const {
+    return options_.tee == Tee::kAll || (options_.tee == Tee::kRank0 && rank == 0);
   }
 
   std::string HintOf(const AttemptEnd& end, const std::string& log_folder) const {
@@ -173,10 +189,11 @@ class LaunchRun {
     if (!logs.Problem().empty()) voice_.Warn(logs.Problem());
     if (record.line.empty()) return;
     using Cause = AttemptEnd::Cause;
-    LaunchFailure failure{CauseName(record.end.cause),   record.attempt, record.line, "", "", "",
-                          HintOf(record.end, log_folder)};
+    LaunchFailure failure{CauseName(record.end.cause),    record.attempt, record.line, "", "", "",
+                          HintOf(record.end, log_folder), false};
     if (record.end.first && record.end.first->rank >= 0) {
       failure.last_lines = logs.LastLines(record.end.first->rank, kLastLines);
+      failure.shown = IsShown(record.end.first->rank);
     }
     if (record.end.cause == Cause::kIdle) failure.stacks = log_folder + "/stacks.txt";
     if (record.end.cause != Cause::kCancelled && !Refused(record.end)) failure.logs = log_folder;

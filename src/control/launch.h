@@ -68,6 +68,7 @@ struct LaunchFailure {
   std::string line, last_lines;  // last_lines: of the rank that failed first; may be ""
   std::string logs, stacks;      // folder and file; "": nothing was kept
   std::string hint;              // what to type next; may be ""
+  bool shown = false;            // last_lines were on the terminal when they were written
 };
 
 // Told what happens while it happens.

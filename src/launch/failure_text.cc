@@ -29,8 +29,9 @@ std::string HowItEnded(const RankFailure& failure) {
 
 std::string RankLine(const RankFailure& failure) {
   const bool started = failure.reason.empty();
-  return StrCat("rank ", failure.rank, " on ", failure.host,
-                started ? " failed first: " : " was not started: ", HowItEnded(failure));
+  return StrCat("rank ", failure.rank, " on '", failure.host,
+                started ? "' failed first: " : "' was not started: ", HowItEnded(failure),
+                failure.message.empty() ? "" : ": ", failure.message);
 }
 
 }  // namespace

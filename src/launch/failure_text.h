@@ -15,7 +15,7 @@ constexpr int kIdleStatus = 124;
 // that of the error.
 int ExitStatusOf(const AttemptEnd& end);
 
-// "rank 3 on ml2 failed first: exit status 7", "... killed by signal 9 (SIGKILL), ..."; "" for a good end.
+// "rank 3 on 'ml2' failed first: exit status 7", "... killed by signal 9 (SIGKILL), ..."; "" for a good end.
 std::string EndLine(const AttemptEnd& end, int64_t idle_us);
 
 // "done", "rank_failed", ...: for result.json.

@@ -18,12 +18,18 @@ AttemptEnd Failed(int exit_status, int sig) {
 }
 
 TEST(FailureText, NamesTheRankItsHostAndItsExitStatus) {
-  EXPECT_EQ(EndLine(Failed(7, 0), 0), "rank 3 on ml2 failed first: exit status 7");
+  EXPECT_EQ(EndLine(Failed(7, 0), 0), "rank 3 on 'ml2' failed first: exit status 7");
   EXPECT_EQ(ExitStatusOf(Failed(7, 0)), 7);
 }
 
+TEST(FailureText, AddsWhatTheRankTold) {
+  AttemptEnd end = Failed(1, 0);
+  end.first->message = "ValueError: bad batch 17";
+  EXPECT_EQ(EndLine(end, 0), "rank 3 on 'ml2' failed first: exit status 1: ValueError: bad batch 17");
+}
+
 TEST(FailureText, NamesTheSignal) {
-  EXPECT_EQ(EndLine(Failed(139, SIGSEGV), 0), "rank 3 on ml2 failed first: killed by signal 11 (SIGSEGV)");
+  EXPECT_EQ(EndLine(Failed(139, SIGSEGV), 0), "rank 3 on 'ml2' failed first: killed by signal 11 (SIGSEGV)");
   EXPECT_EQ(ExitStatusOf(Failed(139, SIGSEGV)), 139);
 }
 
@@ -43,7 +49,7 @@ TEST(FailureText, DoesNotInventAStatusThatNobodyTold) {
 TEST(FailureText, SaysWhyARankWasNotStarted) {
   AttemptEnd end = Failed(127, 0);
   end.first->reason = "command 'pythn' does not exist";
-  EXPECT_EQ(EndLine(end, 0), "rank 3 on ml2 was not started: command 'pythn' does not exist");
+  EXPECT_EQ(EndLine(end, 0), "rank 3 on 'ml2' was not started: command 'pythn' does not exist");
 }
 
 TEST(FailureText, SilenceIs124AndASignal128More) {

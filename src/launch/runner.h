@@ -54,7 +54,8 @@ struct RankFailure {
   ProcessEnd end{-1, 0};
   bool end_known = true;  // false: it is gone, and nobody told its exit status
   bool out_of_memory = false;
-  std::string reason;  // why it could not be started; else ""
+  std::string reason = {};   // why it could not be started; else ""
+  std::string message = {};  // what the rank itself told of it; may be ""
 };
 
 struct AttemptEnd {

@@ -252,7 +252,7 @@ class ThreeHosts(Flavour):
     def test_the_first_failed_rank_is_named_with_its_host(self):
         done = self.launch(*self.flags(12), *by_rank(r9="sleep 0.5; exit 7", other="sleep 60"))
         self.assertEqual(done.status, 7, str(done))
-        self.assertIn(f"rank 9 on {self.hosts.names[2]} failed first: exit status 7", done.err)
+        self.assertIn(f"rank 9 on '{self.hosts.names[2]}' failed first: exit status 7", done.err)
 
     def test_killing_the_launch_leaves_no_rank_on_any_host(self):
         process = self.started(*self.flags(6), "--grace", "1s", *shell(f"{TELL_PLACE}; {STAY}"), ranks=6)

@@ -24,7 +24,7 @@ TEST(SrunRanks, AnEndIsToldAsThatOfRanksOnOneNode) {
   failed.first = RankFailure{3, "n2", {7, 0}, true, false, ""};
   EXPECT_EQ(EndingOf(failed), (Ending{JobState::kFailed, 7, 0, 3, ""}));
   failed.first = RankFailure{3, "n2", {137, 9}, true, true, ""};
-  EXPECT_EQ(EndingOf(failed).reason.find("rank 3 on n2 failed first: killed by the kernel"), 0u);
+  EXPECT_EQ(EndingOf(failed).reason.find("rank 3 on 'n2' failed first: killed by the kernel"), 0u);
 }
 
 TEST(SrunRanks, AFailedNodeIsNamedAlsoWhenSlurmSaysStop) {

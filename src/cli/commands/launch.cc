@@ -85,7 +85,8 @@ class Voice : public LaunchVoice {
     if (out_.json()) return out_.WriteAside(FailureJson(failure) + "\n");
     out_.PrintError({ErrorCode::kInternal, failure.line, failure.hint});
     std::string text;
-    for (const std::string& line : LastLines(failure)) text += StrCat("  | ", line, "\n");
+    if (!failure.shown)
+      for (const std::string& line : LastLines(failure)) text += StrCat("  | ", line, "\n");
     if (!text.empty()) text.insert(0, "the last lines that it wrote:\n");
     if (!failure.stacks.empty()) text += StrCat("where each rank was: ", failure.stacks, "\n");
     if (!failure.logs.empty()) text += StrCat("logs of all ranks: ", failure.logs, "\n");

@@ -12,10 +12,11 @@
 #include "elastic/host/rendezvous_key.h"
 #include "launch/detect/gpu_probe.h"
 #include "launch/detect/programs.h"
+#include "launch/rank_error.h"
+#include "launch/torch_run.h"
 #include "sys/devices.h"
 #include "sys/inherited_children.h"
 #include "sys/own_host_name.h"
-#include "sys/posix_files.h"
 
 namespace overcap {
 namespace {
@@ -89,7 +90,24 @@ LaunchFacts FactsOf(const ElasticOptions& options, const LaunchWorld& world, con
   return facts;
 }
 
-void Tell(const ElasticEnd& end, const std::string& folder, LaunchVoice* voice) {
+// The rank that failed first, when it was one of this node.
+const RankFailure* FailedHere(const ElasticEnd& end) {
+  if (!end.rank_failed || end.attempts.empty() || !end.attempts.back().end.first) return nullptr;
+  return &*end.attempts.back().end.first;
+}
+
+void HandErrorOn(const ElasticEnd& end, const std::string& folder, const LaunchWorld& world,
+                 LaunchVoice* voice) {
+  const RankFailure* failed = FailedHere(end);
+  if (failed == nullptr) return;
+  const std::string attempt = StrCat(folder, "/attempt-", end.attempts.back().attempt);
+  const auto handed = overcap::HandErrorOn(ErrorFileOf(attempt, failed->rank), end.status,
+                                           world.variables.Get("TORCHELASTIC_ERROR_FILE"));
+  if (!handed) voice->Warn(handed.error().message);
+}
+
+void Tell(const ElasticEnd& end, const ElasticOptions& options, const std::string& folder,
+          LaunchVoice* voice) {
   if (end.status == 0 && end.attempts.empty())
     voice->Say("overcap: the job has ended, and this node ran no rank of it");
   if (end.status == 0) return;
@@ -98,19 +116,11 @@ void Tell(const ElasticEnd& end, const std::string& folder, LaunchVoice* voice) 
   failure.attempt = end.attempts.empty() ? 0 : end.attempts.back().attempt;
   failure.line = end.message;
   failure.last_lines = end.traceback;
+  if (const RankFailure* failed = FailedHere(end))
+    failure.shown = options.views.empty() &&
+                    (options.tee == Tee::kAll || (options.tee == Tee::kRank0 && failed->rank == 0));
   failure.logs = folder;
   voice->Failure(failure);
-}
-
-// What the rank that failed first said, where the caller's own error file is: torchrun leaves it there.
-void LeaveErrorFile(const ElasticEnd& end, const LaunchFolder& folder, const Variables& variables) {
-  const std::string path(variables.Get("TORCHELASTIC_ERROR_FILE"));
-  if (path.empty() || end.status == 0 || end.attempts.empty() || !end.attempts.back().end.first) return;
-  const AttemptRecord& last = end.attempts.back();
-  PosixFiles files;
-  const auto text =
-      files.Read(ErrorFileOf(StrCat(folder.path(), "/attempt-", last.attempt), last.end.first->rank));
-  if (text) (void)files.WriteAtomic(path, *text, false);
 }
 
 }  // namespace
@@ -155,8 +165,8 @@ Result<int> RunElasticLaunch(ElasticOptions options, const LaunchWorld& world, L
   }
   if (const auto kept = folder.KeepResult(end->status, end->attempts); !kept)
     voice->Warn(kept.error().message);
-  LeaveErrorFile(*end, folder, world.variables);
-  Tell(*end, folder.path(), voice);
+  HandErrorOn(*end, folder.path(), world, voice);
+  Tell(*end, options, folder.path(), voice);
   return end->status;
 }
 
