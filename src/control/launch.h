@@ -29,8 +29,8 @@ struct LaunchOptions {
   std::string launcher = "auto";
   std::vector<std::string> launcher_args;
   std::vector<std::string> command;
-  int64_t idle_us = 0;  // 0: silence is no fault
-  int64_t grace_us = 10'000'000;
+  int64_t idle_us = 0;            // 0: silence is no fault
+  int64_t grace_us = 30'000'000;  // between TERM and KILL, as torchrun has it
   int retries = 0;
   Tee tee = Tee::kRank0;
   bool pipes = false;       // ranks do not write their logs themselves

@@ -35,7 +35,7 @@ constexpr Flag kOwnFlags[] = {
     {"--spare-nodes", "", "N", "keep hosts in reserve for a retry"},
     {"--logs", "", "FOLDER", "where the logs go"},
     {"--pipes", "", "", "ranks write into pipes, not into their logs themselves"},
-    {"--grace", "", "TIME", "between TERM and KILL when ranks are stopped; 10s, elastic 30s"},
+    {"--grace", "", "TIME", "between TERM and KILL when ranks are stopped; 30s"},
     {"--dry-run", "", "", "print what would be run, run nothing"},
     {"--rdzv", "", "WHERE", "elastic: etcd://H1:2379,H2:2379/ID, tcp://HOST:PORT/ID or auto"},
     {"--rdzv-open", "", "", "elastic: no key; anyone who reaches the port of tcp:// may join"},
