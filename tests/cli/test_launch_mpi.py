@@ -296,5 +296,32 @@ class MpichHosts(ThreeHosts, HostsRig):
         return ["-launcher", "ssh", "-launcher-exec", self.hosts.ssh_program, "-localhost", head]
 
 
+class Mpi4py(LaunchRig):
+    """A program that loads MPI when it runs: one world under an mpiexec, in a launch and in a job."""
+    patience = 5
+    program = "from mpi4py import MPI; print(f'rank {MPI.COMM_WORLD.rank} of {MPI.COMM_WORLD.size}', flush=True)"
+
+    def setUp(self):
+        need("mpirun.openmpi")
+        super().setUp()
+        if subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], check=False, capture_output=True).returncode != 0:
+            self.skipTest("NOT TESTED: python3-mpi4py is not installed")
+        self.words = ["launch", "-n", "2", "--launcher", "mpirun.openmpi", "--tee", "all", "/usr/bin/python3", "-c", self.program]
+
+    def check(self, done):
+        self.assertEqual(sorted(line for line in done.out.splitlines() if "rank" in line),
+                         ["[0] rank 0 of 2", "[1] rank 1 of 2"], str(done))
+
+    def test_a_launch_through_mpiexec_is_one_world(self):
+        self.check(self.with_nothing_left(self.ok(*self.words)))
+
+    def test_such_a_launch_in_a_job_is_one_world(self):
+        self.check(self.ok("submit", "-n", "0", "--cpus", "2", "--one-rank-per-node", "--follow", str(self.binary), *self.words))
+
+    def test_help_says_which_word_makes_one_world(self):
+        for command in ("launch", "submit"):
+            self.assertIn("--launcher mpiexec", self.ok("help", command).out)
+
+
 if __name__ == "__main__":
     unittest.main()
