@@ -17,7 +17,7 @@ bool LeaderState::GrowthWaits() const {
   });
 }
 
-// A complete group needs nobody: a further agent was most likely started for another job, and would wait for
+// A complete group needs no further agent: it was most likely started for another job, and would wait for
 // this one's end. It is refused once each node of the group has been heard of since it came, so that it can
 // still take the place of a node that has just died. With --grow never it waits as a reserve.
 void LeaderState::RefuseSurplus() {
