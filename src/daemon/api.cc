@@ -491,8 +491,7 @@ struct ApiOps {
 
   static Reply Remove(Api& api, const Json& request, const Asker& asker) {
     OC_TRY(ids, KnownIds(api, request, asker));
-    for (const std::string& id : ids)
-      OC_TRY_VOID(CheckMayRemove(asker, *api.engine_.table().Find(id)));
+    for (const std::string& id : ids) OC_TRY_VOID(CheckMayRemove(asker, *api.engine_.table().Find(id)));
     OC_TRY_VOID(api.engine_.Remove(ids));
     return Done(JsonWriter().BeginObject().Field("removed", ids.size()).EndObject().Text());
   }

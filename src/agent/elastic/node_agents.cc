@@ -14,6 +14,7 @@
 #include "agent/log_keeper.h"
 #include "agent/rank_environment.h"
 #include "base/text.h"
+#include "sys/devices.h"
 #include "sys/own_program.h"
 #include "sys/posix_files.h"
 #include "sys/prompt_files.h"
@@ -147,8 +148,10 @@ void NodeAgents::AddAgent(const RankVariables& variables, const std::string& fol
   std::vector<std::string> argv = WordsOfNode(LaunchWords(command_), command_.attempt_folder, node);
   argv.insert(argv.begin(), OwnProgram());
   members_.push_back(MemberOf(std::move(argv), env.entries(), folder));
-  // Its ranks share what one node has.
-  if (guard_.PinError().empty()) members_.back().request.cpus = ShareOf(options_.cpus, options_.nodes, node);
+  // Its ranks share what one node has. This process is pinned to those of the job's processors that the
+  // machine really has: a configuration may declare more.
+  if (!options_.cpus.empty() && guard_.PinError().empty())
+    members_.back().request.cpus = ShareOf(AffinityCpus(), options_.nodes, node);
 }
 
 void NodeAgents::AddOthers(const OtherNodes& others, const RankVariables& variables,

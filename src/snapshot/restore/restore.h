@@ -23,13 +23,13 @@ struct RestoreProgress {
 
 struct RestoreRequest {
   Digest tree;
-  std::string target;                // absolute; made if missing
-  std::vector<std::string> paths;    // only these and what is below; empty: all
-  bool remove_extra = false;         // what the snapshot does not have goes (only with all paths)
+  std::string target;              // absolute; made if missing
+  std::vector<std::string> paths;  // only these and what is below; empty: all
+  bool remove_extra = false;       // what the snapshot does not have goes (only with all paths)
   // As in BackupRequest: what matches is not removed as extra, and with `looked_ns` nothing replaces it.
   std::vector<std::string> exclude;
-  bool owners = false;               // set uid and gid too; needs root
-  std::string seen_file;             // local cache: read to know what is there, written at the end; "": none
+  bool owners = false;    // set uid and gid too; needs root
+  std::string seen_file;  // local cache: read to know what is there, written at the end; "": none
   std::string keep_name = ".overcap";  // an entry of the target that is never touched or looked at
   // The target as it was looked at a moment ago (folder_look.h), with the same keep_name and exclude: spares
   // a second look, and is used up. May be null.
