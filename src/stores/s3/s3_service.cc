@@ -92,7 +92,8 @@ Result<S3Answer> S3Service::Call(const S3Call& call, std::string* body, size_t m
     // An answer may have begun well before it failed: S3 says so in the body.
     const bool says_error =
         head.status == 200 && call.method == "POST" && body->find("<Error>") != body->npos;
-    const bool web_page = IsWebPage(head, "x-amz-request-id");
+    // moto calls its XML text/html, and has another name for the id of a request.
+    const bool web_page = IsWebPage(head, "x-amz-request-id") && head.Find("x-amzn-requestid").empty();
     if (head.status < 300 && !says_error && !web_page) return std::nullopt;
     problem = ReadS3Problem(head, *body);
     problem->foreign = problem->foreign || web_page;
