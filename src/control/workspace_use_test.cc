@@ -227,6 +227,31 @@ TEST_F(WorkspaceUse, AFolderInThePlaceOfAFileIsNotEmptiedByASnapshotThatHasAFold
   EXPECT_EQ(Read("d/mine"), "mine");
 }
 
+// An hour ahead of the file system's clock: the cache of the last backup looks newer than what was written
+// since.
+class ClockAhead : public Clock {
+ public:
+  int64_t WallUs() const override { return PosixClock().WallUs() + int64_t{3'600'000'000}; }
+  int64_t MonotonicUs() const override { return PosixClock().MonotonicUs(); }
+};
+
+TEST_F(WorkspaceUse, ANewFileKeepsItsFolderFromBecomingAFileAlsoWhereTheClockIsAhead) {
+  const ClockAhead clock;
+  world_.clock = &clock;
+  ASSERT_TRUE(CreateWorkspace(world_, request_));
+  Write("d", "a file");
+  ASSERT_TRUE(BackUp());
+  const auto with_file = Open().Find("work", "latest");
+  ASSERT_TRUE(files_.Remove(Folder() + "/d"));
+  ASSERT_TRUE(files_.MakeFolders(Folder() + "/d"));
+  Write("d/theirs", "1");
+  ASSERT_TRUE(BackUp());
+  Write("d/mine", "mine");
+  const auto refused = RestoreInPlace(world_, Found(), Open(), *with_file, {}, {});
+  EXPECT_FALSE(refused);
+  EXPECT_EQ(Read("d/mine"), "mine");
+}
+
 TEST_F(WorkspaceUse, WhatIsExcludedIsNotReplacedByASnapshotThatHasSomethingOfThatName) {
   request_.exclude = {"*.o", "build/"};
   ASSERT_TRUE(CreateWorkspace(world_, request_));

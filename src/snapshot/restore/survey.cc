@@ -176,9 +176,10 @@ class Surveyor {
       return;  // as it was: missing, with all below it
     }
     const WantedEntry& wanted = tree_[entry];
+    const SeenStamp noted = seen != nullptr ? seen->stamp : SeenStamp();
     seen = Known(entry, fd, status, seen);
     if (witness_ && seen != nullptr && seen->IsFolder() && !wanted.IsFolder())
-      ConfirmBlocking(entry, fd, *seen);
+      ConfirmBlocking(entry, fd, *seen, noted);
     const unsigned type = wanted.IsFolder() ? S_IFDIR : wanted.IsSymlink() ? S_IFLNK : S_IFREG;
     survey_.stamps[entry] = SeenStamp::Of(status);
     if ((status.stx_mode & S_IFMT) != type) {
@@ -204,8 +205,10 @@ class Surveyor {
     return word == SeenWitness::Word::kNo ? nullptr : seen;
   }
 
-  // A folder stands where a file or link should be: all in it will go.
-  void ConfirmBlocking(uint32_t entry, int fd, const SeenEntry& seen) {
+  // A folder stands where a file or link should be: all in it will go. It is looked at with the stamp that
+  // the cache has: the one that was found there would vouch for names that the cache does not know.
+  void ConfirmBlocking(uint32_t entry, int fd, SeenEntry seen, const SeenStamp& noted) {
+    seen.stamp = noted;
     if (!witness_->ConfirmAll(fd, seen, tree_.Path(entry))) tasks_.GiveUp();
   }
 
