@@ -198,7 +198,8 @@ TEST(ComposeOpenMpiTest, PassesVariablesByName) {
   EXPECT_EQ(Line(request),
             "mpiexec --np 8 --host n1:4,n2:4 --map-by ppr:4:node --rank-by slot --allow-run-as-root "
             "--oversubscribe "
-            "-x PATH -x LD_LIBRARY_PATH -x OVERCAP_LAUNCH_PLAN -x OVERCAP_LAUNCH -x OVERCAP_LAUNCH_KEY");
+            "-x PATH -x LD_LIBRARY_PATH -x OVERCAP_LAUNCH_PLAN -x OVERCAP_RUN -x OVERCAP_LAUNCH -x "
+            "OVERCAP_LAUNCH_KEY");
 }
 
 TEST(ComposeOpenMpiTest, UnevenHostsHaveSlots) {
@@ -206,7 +207,7 @@ TEST(ComposeOpenMpiTest, UnevenHostsHaveSlots) {
   request.hostfile = "/logs/hostfile";
   EXPECT_EQ(Line(request),
             "mpiexec --np 6 --hostfile /logs/hostfile --map-by slot --rank-by slot -x OVERCAP_LAUNCH_PLAN -x "
-            "OVERCAP_LAUNCH -x OVERCAP_LAUNCH_KEY");
+            "OVERCAP_RUN -x OVERCAP_LAUNCH -x OVERCAP_LAUNCH_KEY");
   EXPECT_EQ(ComposeLaunch(request)->hostfile_text, "n1 slots=4\nn2 slots=2\n");
 }
 
@@ -214,9 +215,10 @@ TEST(ComposeOpenMpiTest, VersionFiveHasOtherWords) {
   LaunchRequest request = Request(Flavour::kOpenMpi, Plan({4}), 5);
   request.oversubscribe = true;
   request.cpu_bind = "depth:2";
-  EXPECT_EQ(Line(request),
-            "mpiexec --np 4 --host n1:4 --map-by ppr:4:node:PE=2:OVERSUBSCRIBE --rank-by slot --bind-to "
-            "core:overload-allowed -x OVERCAP_LAUNCH_PLAN -x OVERCAP_LAUNCH -x OVERCAP_LAUNCH_KEY");
+  EXPECT_EQ(
+      Line(request),
+      "mpiexec --np 4 --host n1:4 --map-by ppr:4:node:PE=2:OVERSUBSCRIBE --rank-by slot --bind-to "
+      "core:overload-allowed -x OVERCAP_LAUNCH_PLAN -x OVERCAP_RUN -x OVERCAP_LAUNCH -x OVERCAP_LAUNCH_KEY");
 }
 
 TEST(ComposeOpenMpiTest, WhatIsOnlyShownNamesNoVariableThatOnlyALaunchSets) {
