@@ -118,7 +118,15 @@ Result<JobRecord> LocalCluster::Submit(const SubmitPlan& plan) {
 
 Result<std::vector<JobRecord>> LocalCluster::Query(const std::vector<std::string>& ids) {
   OC_TRY(reply, Call(Request("query", "ids", ids)));
-  return ShutOthers(ReadRecords(reply));
+  OC_TRY(records, ShutOthers(ReadRecords(reply)));
+  if (records.size() == ids.size()) return records;
+  // The engine answers an id once however often it is asked for.
+  std::vector<JobRecord> asked;
+  for (const std::string& id : ids) {
+    const auto found = std::ranges::find(records, id, [](const JobRecord& one) { return one.spec.id; });
+    if (found != records.end()) asked.push_back(*found);
+  }
+  return asked;
 }
 
 Result<std::vector<JobRecord>> LocalCluster::List(const JobFilter& filter) {
