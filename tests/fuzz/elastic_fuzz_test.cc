@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What agents of an elastic launch say to each other, what lies in etcd, what ranks leave: read or refused.
-#include "control/elastic/elastic_ranks.h"
 #include "control/elastic/rank_socket.h"
 #include "elastic/messages.h"
 #include "elastic/place.h"
 #include "elastic/record.h"
 #include "inputs.h"
+#include "launch/rank_error.h"
 #include "model/group_event.h"
 
 namespace overcap::elastic {
