@@ -34,7 +34,7 @@ TEST_F(ExecTest, RunsInTheFolderAndEnvironmentOfTheLastAttempt) {
   EXPECT_EQ(plan->folder, record_.dir + "/attempt-2/code/sub");
   EXPECT_EQ(plan->environment, (std::vector<std::string>{"A=1", "PATH=/usr/bin:/bin", "TERM=xterm"}));
   std::ofstream(record_.dir + "/attempt-2/environment", std::ios::app)
-      << std::string("CUDA_VISIBLE_DEVICES=0,1\0OVERCAP_GPU_INDICES=2,3\0", 51);
+      << std::string("CUDA_VISIBLE_DEVICES=0,1\0OVERCAP_GPU_INDICES=2,3\0", 49);
   const auto variables = RankVariables(record_.spec, record_.dir + "/attempt-2");
   ASSERT_TRUE(variables);
   EXPECT_EQ(std::count(variables->begin(), variables->end(), "CUDA_VISIBLE_DEVICES=2,3"), 1)

@@ -90,7 +90,7 @@ TEST_F(RecoverTest, AnAttemptThatOnlyItsClaimSpeaksOfIsLookedAtAndNotStartedAgai
   const std::string id = "ann_1700000000_00000001";
   WriteFolder("/state/jobs/" + id, SpecOf(id), {});
   Write("/state/jobs/" + id + "/attempt-1/agent-0.claim",
-        ClaimToJson({7, 8, "boot", "agent", 0, 0, "gpu1/5d"}));
+        ClaimToJson({7, 8, "boot", "agent", 0, 0, "", "gpu1/5d"}));
   Mend(false);
   const Job* job = table_.Find(id);
   ASSERT_NE(job, nullptr);
