@@ -94,7 +94,8 @@ until [ "$(grep -c late "{self.home}/launches/latest/attempt-1/rank-0.log")" = 2
         self.assertEqual(sorted(os.listdir(self.folder() / "attempt-1")), ["rank-0.log", "rank-1.log"])
 
     def test_the_last_lines_of_a_rank_that_fails_are_told(self):
-        done = self.launch("-n", "2", *shell("seq 1 30; echo the end >&2; exit 3"))
+        # Of rank 1: rank 0 is shown while it runs.
+        done = self.launch("-n", "2", *shell('[ "$RANK" = 1 ] || exec sleep 60; seq 1 30; echo the end >&2; exit 3'))
         self.assertEqual(done.status, 3)
         self.assertIn("| 30\n", done.err)
         self.assertIn("| the end\n", done.err)
