@@ -25,11 +25,23 @@ def add_users(machines, folder, users):
         os.chown(home, number, number)
         people.append(f"{name}:x:{number}:{number}::{home}:/bin/bash\n")
         groups.append(f"{name}:x:{number}:\n")
+    give_own_etc(machines, folder)
     for real, lines in (("/etc/passwd", people), ("/etc/group", groups)):
         private = folder / "etc" / pathlib.Path(real).name
         private.write_text(pathlib.Path(real).read_text().rstrip("\n") + "\n" + "".join(lines))
-        private.chmod(0o644)
-        machines.inside_switch(["mount", "--bind", str(private), real])
+        machines.inside_switch(["cp", str(private), real])
+
+
+def give_own_etc(machines, folder):
+    """A layer over all of /etc. A file mounted over /etc/passwd would vanish from the cluster as soon as useradd, run by another
+    suite on the real machine, replaces the real /etc/passwd: the kernel detaches what is mounted on a file that is replaced."""
+    layer = folder / "etc.layer"
+    layer.mkdir()
+    machines.inside_switch(["mount", "-t", "tmpfs", "-o", "mode=0755", "tmpfs", str(layer)])
+    machines.inside_switch(["mkdir", f"{layer}/upper", f"{layer}/work"])
+    machines.inside_switch(["mount", "-t", "overlay", "-o", f"lowerdir=/etc,upperdir={layer}/upper,workdir={layer}/work",
+                            "overlay", "/etc"])
+    machines.inside_switch(["mount", "--bind", str(machines.hosts_file), "/etc/hosts"])
 
 
 def as_user(folder, user, argv, environment):

@@ -2,6 +2,7 @@
 """The Slurm that end-to-end tests stand on, at its fullest: caps, preemption, history, users, and what can fail."""
 import os
 import pathlib
+import shutil
 import subprocess
 import unittest
 from unittest import mock
@@ -110,6 +111,14 @@ class Users(unittest.TestCase):
         refused = self.slurm.run(["srun", "-A", "lab-a", "true"], user="bob")
         self.assertIn("Invalid account", refused.stderr)
         self.assertNotIn("alice", pathlib.Path("/etc/passwd").read_text())
+
+    @unittest.skipUnless(shutil.which("useradd"), "NOT TESTED: useradd is not installed")
+    def test_people_stay_when_users_of_the_real_machine_come_and_go(self):
+        stranger = f"ocu{os.getpid()}"
+        self.addCleanup(subprocess.run, ["userdel", stranger], capture_output=True)
+        subprocess.run(["useradd", "-M", "-U", stranger], check=True, capture_output=True)
+        for node in (None, "n1"):
+            self.assertEqual(self.slurm.run(["id", "-un"], user="alice", node=node).stdout, "alice\n")
 
     def test_calls_are_counted_for_each(self):
         before = self.slurm.rpc_counts()
