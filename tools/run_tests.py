@@ -49,6 +49,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 GTEST_DEADLINE = 900  # with the race detector, beside other suites and behind them
 PYTHON_DEADLINE = 240
 SHOWN_LINES = 200  # of a failed suite's output
+# `nohup` and a script's background ignore these, and what ignores a signal passes that on to all that it starts. The runner itself
+# goes on ignoring them: it is meant to outlive its terminal.
+HEED_SIGNALS = ["env", "--default-signal=HUP,INT,QUIT"]
 LOW_PRIORITY = 5   # of test programs beside Python suites: those have deadlines of real daemons to meet
 MOST_UNSTEADY = 4  # failed tests in all; more are no bad luck
 
@@ -208,8 +211,8 @@ def run_process(suite, folder, report, low_priority):
     begin = time.monotonic()
     nice = ["nice", "-n", str(LOW_PRIORITY)] if low_priority else []
     with open(folder / "output", "wb") as output:
-        process = subprocess.Popen(nice + suite_command(suite, report), env=suite_env(suite, folder), cwd=ROOT, stdout=output,
-                                   stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+        process = subprocess.Popen(HEED_SIGNALS + nice + suite_command(suite, report), env=suite_env(suite, folder), cwd=ROOT,
+                                   stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
     if low_priority:
         try:  # where the kernel shares processors among sessions, the priority of the session counts
             pathlib.Path(f"/proc/{process.pid}/autogroup").write_text(str(LOW_PRIORITY))
@@ -479,7 +482,4 @@ def main():
 
 
 if __name__ == "__main__":
-    # What a script starts in the background has these ignored, and so would all that the tests start.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     sys.exit(main())

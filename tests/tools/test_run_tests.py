@@ -4,6 +4,7 @@ import importlib.util
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,11 @@ FAILS_ONCE = GOOD.replace("pass", """
             been_here.touch()
             self.fail("too busy")
 """)
+HEEDS_SIGNALS = GOOD.replace("pass", """
+        import signal
+        for one in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+            self.assertNotEqual(signal.getsignal(one), signal.SIG_IGN, one)
+""")
 DIES = GOOD + "    def test_that_dies(self):\n        import os\n        os._exit(3)\n"
 SLOW = "DEADLINE_SECONDS = 1\n" + GOOD.replace("pass", "import time; time.sleep(1000)")
 GTEST_THAT_DIES = """#!/bin/sh
@@ -61,7 +67,7 @@ class RunTests(unittest.TestCase):
         for name in ("run_tests.py", "run_unittest.py"):
             shutil.copy(TOOLS / name, self.root / "tools" / name)
 
-    def run_with(self, suites, *flags):
+    def run_with(self, suites, *flags, **more):
         for name, text in suites.items():
             path = self.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +75,7 @@ class RunTests(unittest.TestCase):
             path.chmod(0o755)
         env = dict(os.environ, PID_FILE=str(self.root / "pid"), XDG_CACHE_HOME=str(self.root / "cache"))
         result = subprocess.run([sys.executable, self.root / "tools" / "run_tests.py", "--build", "release", *flags],
-                                capture_output=True, text=True, timeout=120, env=env)
+                                capture_output=True, text=True, timeout=120, env=env, **more)
         for line in result.stdout.splitlines():
             if "its files are kept in" in line:
                 shutil.rmtree(line.split()[-1])
@@ -145,6 +151,13 @@ class RunTests(unittest.TestCase):
         self.assertIn("left running, ended: sleep 1000", out)
         command = pathlib.Path("/proc", (self.root / "pid").read_text(), "cmdline")
         self.assertFalse(command.exists() and command.read_bytes())  # a zombie has no command line
+
+    def test_suites_heed_signals_that_the_runner_was_started_to_ignore(self):
+        def as_nohup_in_the_background():
+            for one in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+                signal.signal(one, signal.SIG_IGN)
+        status, out = self.run_with({"tests/cli/test_heeds.py": HEEDS_SIGNALS}, preexec_fn=as_nohup_in_the_background)
+        self.assertEqual((status, out.splitlines()[-1]), (0, "1 passed, 0 failed"), out)
 
     def test_only_the_programs_that_are_named_of_a_build_run(self):
         suites = {"build/asan/unit/a_test": GTEST_THAT_PASSES, "build/asan/unit/b_test": GTEST_THAT_DIES}
