@@ -50,17 +50,20 @@ Result<std::unique_ptr<Store>> OpenSsh(const StoreLocation& location, const Stor
                                  {options.create, options.keys, options.private_files, options.durable}));
 }
 
-void BePatient(int64_t patience_us, ServiceTuning* tuning) {
-  if (patience_us == 0) return;
-  tuning->retry.deadline_us = tuning->unreached_deadline_us = patience_us;
-  tuning->deadlines = {patience_us, patience_us, patience_us};
+void BePatient(const OpenStoreOptions& options, ServiceTuning* tuning) {
+  const int64_t patience_us = options.patience_us;
+  if (patience_us > 0) {
+    tuning->retry.deadline_us = tuning->unreached_deadline_us = patience_us;
+    tuning->deadlines = {patience_us, patience_us, patience_us};
+  }
+  if (options.answered) tuning->unreached_deadline_us = tuning->retry.deadline_us;
 }
 
 Result<std::unique_ptr<S3Store>> OpenS3(const StoreLocation& location, const StoreAccess& access,
-                                        KeyRule keys, int64_t patience_us = 0) {
+                                        const OpenStoreOptions& wanted) {
   S3StoreOptions options;
-  options.keys = keys;
-  BePatient(patience_us, &options.tuning);
+  options.keys = wanted.keys;
+  BePatient(wanted, &options.tuning);
   S3Access s3;
   s3.endpoint = access.s3.endpoint;
   if (!access.s3.region.empty()) s3.region = access.s3.region;
@@ -73,10 +76,10 @@ Result<std::unique_ptr<S3Store>> OpenS3(const StoreLocation& location, const Sto
 }
 
 Result<std::unique_ptr<AzureStore>> OpenAzure(const StoreLocation& location, const StoreAccess& access,
-                                              KeyRule keys, int64_t patience_us = 0) {
+                                              const OpenStoreOptions& wanted) {
   AzureStoreOptions options;
-  options.keys = keys;
-  BePatient(patience_us, &options.tuning);
+  options.keys = wanted.keys;
+  BePatient(wanted, &options.tuning);
   AzureAccess azure;
   azure.account = location.account;
   azure.container = location.bucket;
@@ -100,9 +103,9 @@ Result<std::unique_ptr<Store>> OpenStore(const StoreLocation& location, const St
     case StoreKind::kMemory:
       return AsStore(MemStore::Named(location.path, options.create, options.keys));
     case StoreKind::kS3:
-      return AsStore(OpenS3(location, access, options.keys, options.patience_us));
+      return AsStore(OpenS3(location, access, options));
     case StoreKind::kAzure:
-      return AsStore(OpenAzure(location, access, options.keys, options.patience_us));
+      return AsStore(OpenAzure(location, access, options));
     case StoreKind::kSsh:
       return OpenSsh(location, access, options);
   }
@@ -120,12 +123,12 @@ Result<std::unique_ptr<Store>> OpenStore(const std::string& location, bool creat
 Result<std::string> StoreUrl(const StoreLocation& location, const StoreAccess& access, const std::string& key,
                              int64_t seconds, bool ask) {
   if (location.kind == StoreKind::kS3) {
-    OC_TRY(store, OpenS3(location, access, KeyRule::kAny));
+    OC_TRY(store, OpenS3(location, access, {.keys = KeyRule::kAny}));
     if (ask) OC_TRY_VOID(store->Stat(key));
     return store->UrlOf(key, seconds);
   }
   if (location.kind == StoreKind::kAzure) {
-    OC_TRY(store, OpenAzure(location, access, KeyRule::kAny));
+    OC_TRY(store, OpenAzure(location, access, {.keys = KeyRule::kAny}));
     if (ask) OC_TRY_VOID(store->Stat(key));
     return store->UrlOf(key, seconds);
   }

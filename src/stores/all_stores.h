@@ -41,6 +41,7 @@ struct OpenStoreOptions {
   bool private_files = true;  // folders and ssh: 0600 and 0700; else as the umask says
   bool durable = true;        // puts are durable when they return; else after Flush
   int64_t patience_us = 0;    // with services and ssh: about so long for one call; 0: as long as is usual
+  bool answered = false;      // a service has answered another process: its first call gets no shorter time
 };
 
 // kUsage, kNotFound for a folder that is missing, kDenied, kUnavailable. Whether a bucket is there is known

@@ -10,6 +10,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import time
 import unittest
 
 from slurm_jobs_rig import NODE_PYTHON, REPOSITORY, SlurmJobsRig, main
@@ -291,6 +292,22 @@ class Nodes(ElasticStoreRig):
         self.gate.open_again()
         self.go(job)
         self.check_whole(job, lost=("a1-e1-r1",))
+
+    def test_a_store_that_is_away_while_nodes_start_ends_no_attempt(self):
+        other = self.slurm.submit("-p", "short", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "exec sleep 600")
+        self.slurm.wait_state(other, "RUNNING", seconds=60)
+        job = self.train("--nodes", "2:2")
+        self.gate.close_for_a_while()
+        self.slurm.must(["scancel", str(other)])
+        self.until(lambda: self.scontrol(job)["JobState"] == "RUNNING", "the job to start", PATIENCE)
+        back = time.monotonic() + 20  # longer than the 10 s that a service gets which has never answered
+        while time.monotonic() < back:
+            self.assertEqual(self.scontrol(job)["JobState"], "RUNNING")
+            time.sleep(0.5)
+        self.gate.open_again()
+        self.at(1, 1, 2)
+        self.go(job)
+        self.check_whole(job)
 
     def test_tasks_of_an_array_on_several_nodes_do_not_take_each_others_code(self):
         self.write("task.py", "import os, time, lines\ntime.sleep(0.5 * int(os.environ['OVERCAP_TASK_ID']))\nimport late\n")

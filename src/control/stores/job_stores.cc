@@ -30,18 +30,18 @@ Result<JobStore> JobStoreOf(const StoreBook& book, const std::string& text) {
 }
 
 Result<std::unique_ptr<Store>> OpenJobStore(const JobStore& store, std::string_view below,
-                                            const Variables& variables, int64_t patience_us) {
+                                            const Variables& variables, int64_t patience_us, bool answered) {
   StoreEntry entry;
   entry.at = store.at;
   for (const auto& [name, value] : store.options) OC_TRY_VOID(SetStoreField(name, value, &entry));
   StoreBook book{{{kEntry, entry}}, variables, ""};
   OC_TRY(place, FindStorePlace(book, kEntry));
   return OpenStoreAt(book, below.empty() ? place : place.Below(below),
-                     {.create = true, .patience_us = patience_us});
+                     {.create = true, .patience_us = patience_us, .answered = answered});
 }
 
 Result<std::unique_ptr<Store>> OpenJobStoreHere(const JobStore& store, std::string_view below) {
-  return OpenJobStore(store, below, Variables::OfThisProcess());
+  return OpenJobStore(store, below, Variables::OfThisProcess(), 0, true);
 }
 
 Result<std::string> ExpandFolderHere(const std::string& folder) {

@@ -17,12 +17,14 @@ namespace overcap {
 // kUsage as FindStorePlace; also for memory, which no job sees.
 Result<JobStore> JobStoreOf(const StoreBook& book, const std::string& text);
 
-// The part `below` ("" or "store") of it, with the keys that this machine has. `patience_us` as
-// OpenStoreOptions has it.
+// The part `below` ("" or "store") of it, with the keys that this machine has. `patience_us` and
+// `answered` as OpenStoreOptions has them.
 Result<std::unique_ptr<Store>> OpenJobStore(const JobStore& store, std::string_view below,
-                                            const Variables& variables, int64_t patience_us = 0);
+                                            const Variables& variables, int64_t patience_us = 0,
+                                            bool answered = false);
 
-// The same, and a folder's name, by the variables of this process.
+// The same on a machine of the job, after the submitter has reached the store; and a folder's name, by the
+// variables of this process.
 Result<std::unique_ptr<Store>> OpenJobStoreHere(const JobStore& store, std::string_view below);
 Result<std::string> ExpandFolderHere(const std::string& folder);
 
