@@ -27,6 +27,9 @@ class AttemptFolder {
   std::string Code() const { return folder_ + "/code"; }
   std::string OwnCode() const { return StrCat(folder_, "/code-", slot_); }  // of one slot
   std::string Environment() const { return folder_ + "/environment"; }
+  std::string ScriptTools() const { return folder_ + "/tools"; }
+  // Made by the stand-in of `scontrol requeue`; its presence is all that counts.
+  std::string RequeueAsked() const { return folder_ + "/requeue-asked"; }
   std::string NextTask() const { return folder_ + "/next-task"; }
   std::string Log(int rank) const { return StrCat(folder_, "/rank-", rank, ".log"); }
   std::string TaskLog(int task, int attempt, int rank) const {

@@ -13,12 +13,14 @@
 #include "agent/mounts_step.h"
 #include "agent/rank_environment.h"
 #include "agent/rank_group.h"
+#include "agent/script_tools.h"
 #include "agent/slot_claim.h"
 #include "base/text.h"
 #include "launch/rank_error.h"
 #include "launch/torch_run.h"
 #include "model/agent_report.h"
 #include "snapshot/store.h"
+#include "sys/own_program.h"
 
 namespace overcap {
 namespace {
@@ -157,6 +159,7 @@ Result<std::string> AttemptRun::Environment(const JobSpec& spec, const SnapshotS
 
 Result<Ending> AttemptRun::RunHere(const JobSpec& spec, const RankVariables& variables,
                                    const std::string& folder) {
+  if (HasScriptTools(spec, options_)) OC_TRY_VOID(MakeScriptTools(attempt_, OwnProgram()));
   RankGroup ranks(spec, options_, variables, folder, clock_, &supervisor_, cluster_.watch);
   NotePinning(ranks.Guard());
   return RunRanks(spec, &ranks);

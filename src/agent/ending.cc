@@ -34,7 +34,9 @@ Ending EndingOf(const GroupEnd& end, const Resources& resources, bool kernel_kil
   return CannotRun("unknown end");
 }
 
-Ending BeforeItsNextAttempt(Ending ending, const GroupEnd& end, const JobSpec& spec) {
+Ending BeforeItsNextAttempt(Ending ending, const GroupEnd& end, const JobSpec& spec, bool requeue_asked) {
+  if (requeue_asked && spec.requeue)
+    return {JobState::kPreempted, ending.exit_status, ending.signal, -1, "requeued by itself"};
   const bool by_warning = end.warned && end.cause == StopCause::kMemberFailed;
   if (!spec.requeue_on_timeout || (end.cause != StopCause::kTimeLimit && !by_warning)) return ending;
   ending.state = JobState::kPreempted;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "agent/script_tools.h"
 #include "base/text.h"
 #include "launch/rank_variables.h"
 #include "sys/variables.h"
@@ -121,6 +122,11 @@ std::vector<std::string> RankEnvironment(std::string_view blob, const JobSpec& s
     if (!Names(own, NameOf(entry))) out.push_back(entry);
   }
   if (!spec.batch) SetRank(spec, options, setting, rank, &out);
+  if (HasScriptTools(spec, options)) {
+    Variables variables(std::move(out));
+    SetScriptVariables(spec, options, setting.folder, &variables);
+    out = variables.entries();
+  }
   out.insert(out.end(), own.begin(), own.end());
   return out;
 }
@@ -132,6 +138,11 @@ void SetTask(std::vector<std::string>* environment, const JobSpec& spec, const A
   environment->at(last - 1) = StrCat("OVERCAP_TASK_ID=", task);
   environment->at(last - 2) = StrCat("OVERCAP_STATE_DIR=", StateFolder(options, task));
   Replace(environment, "TORCHELASTIC_RESTART_COUNT", attempt - 1);
+  if (HasScriptTools(spec, options)) {
+    Variables variables(std::move(*environment));
+    SetScriptTask(spec, task, &variables);
+    *environment = variables.entries();
+  }
   if (spec.sweep.empty()) return;
   const std::vector<std::string> values = SweepVariables(spec.sweep, spec.array.PositionOf(task));
   std::copy(values.begin(), values.end(),

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include "agent/attempt_folder.h"
 #include "agent/ending.h"
 #include "agent/log_keeper.h"
 #include "agent/rank_environment.h"
@@ -94,7 +96,9 @@ Ending RankGroup::Run(const std::vector<std::string>& logs, GroupObserver* obser
   const bool kernel_killed = end.cause == StopCause::kMemberFailed && guard_.KernelKilled();
   Ending ending = EndingOf(end, spec_.resources, kernel_killed);
   const bool engine = options_.under.empty() && spec_.array.empty();
-  return engine && !kernel_killed ? BeforeItsNextAttempt(std::move(ending), end, spec_) : ending;
+  if (!engine || kernel_killed) return ending;
+  const bool asked = access(AttemptFolder(options_).RequeueAsked().c_str(), F_OK) == 0;
+  return BeforeItsNextAttempt(std::move(ending), end, spec_, asked);
 }
 
 Result<std::vector<Fd>> RankGroup::OpenLogs(const std::vector<std::string>& logs) {

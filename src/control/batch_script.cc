@@ -7,125 +7,12 @@
 #include <optional>
 
 #include "base/text.h"
+#include "control/slurm_options.h"
 
 namespace overcap {
 namespace {
 
 constexpr std::string_view kMagic = "#SBATCH";
-
-enum class Takes { kNothing, kValue, kPerhaps };  // kPerhaps: only behind '='
-
-struct Known {
-  std::string_view name;
-  char letter;
-  Takes takes;
-};
-
-// Every option of sbatch 22.05.
-constexpr Known kKnown[] = {
-    {"account", 'A', Takes::kValue},
-    {"acctg-freq", 0, Takes::kValue},
-    {"array", 'a', Takes::kValue},
-    {"batch", 0, Takes::kValue},
-    {"bb", 0, Takes::kValue},
-    {"bbf", 0, Takes::kValue},
-    {"begin", 'b', Takes::kValue},
-    {"chdir", 'D', Takes::kValue},
-    {"cluster-constraint", 0, Takes::kValue},
-    {"clusters", 'M', Takes::kValue},
-    {"comment", 0, Takes::kValue},
-    {"constraint", 'C', Takes::kValue},
-    {"container", 0, Takes::kValue},
-    {"contiguous", 0, Takes::kNothing},
-    {"core-spec", 'S', Takes::kValue},
-    {"cores-per-socket", 0, Takes::kValue},
-    {"cpu-freq", 0, Takes::kValue},
-    {"cpus-per-gpu", 0, Takes::kValue},
-    {"cpus-per-task", 'c', Takes::kValue},
-    {"deadline", 0, Takes::kValue},
-    {"delay-boot", 0, Takes::kValue},
-    {"dependency", 'd', Takes::kValue},
-    {"distribution", 'm', Takes::kValue},
-    {"error", 'e', Takes::kValue},
-    {"exclude", 'x', Takes::kValue},
-    {"exclusive", 0, Takes::kPerhaps},
-    {"export", 0, Takes::kValue},
-    {"export-file", 0, Takes::kValue},
-    {"extra-node-info", 'B', Takes::kValue},
-    {"get-user-env", 0, Takes::kPerhaps},
-    {"gid", 0, Takes::kValue},
-    {"gpu-bind", 0, Takes::kValue},
-    {"gpu-freq", 0, Takes::kValue},
-    {"gpus", 'G', Takes::kValue},
-    {"gpus-per-node", 0, Takes::kValue},
-    {"gpus-per-socket", 0, Takes::kValue},
-    {"gpus-per-task", 0, Takes::kValue},
-    {"gres", 0, Takes::kValue},
-    {"gres-flags", 0, Takes::kValue},
-    {"help", 'h', Takes::kNothing},
-    {"hint", 0, Takes::kValue},
-    {"hold", 'H', Takes::kNothing},
-    {"ignore-pbs", 0, Takes::kNothing},
-    {"input", 'i', Takes::kValue},
-    {"job-name", 'J', Takes::kValue},
-    {"kill-on-invalid-dep", 0, Takes::kValue},
-    {"licenses", 'L', Takes::kValue},
-    {"mail-type", 0, Takes::kValue},
-    {"mail-user", 0, Takes::kValue},
-    {"mcs-label", 0, Takes::kValue},
-    {"mem", 0, Takes::kValue},
-    {"mem-bind", 0, Takes::kValue},
-    {"mem-per-cpu", 0, Takes::kValue},
-    {"mem-per-gpu", 0, Takes::kValue},
-    {"mincpus", 0, Takes::kValue},
-    {"network", 0, Takes::kValue},
-    {"nice", 0, Takes::kPerhaps},
-    {"no-kill", 'k', Takes::kPerhaps},
-    {"no-requeue", 0, Takes::kNothing},
-    {"nodefile", 'F', Takes::kValue},
-    {"nodelist", 'w', Takes::kValue},
-    {"nodes", 'N', Takes::kValue},
-    {"ntasks", 'n', Takes::kValue},
-    {"ntasks-per-core", 0, Takes::kValue},
-    {"ntasks-per-gpu", 0, Takes::kValue},
-    {"ntasks-per-node", 0, Takes::kValue},
-    {"ntasks-per-socket", 0, Takes::kValue},
-    {"open-mode", 0, Takes::kValue},
-    {"output", 'o', Takes::kValue},
-    {"overcommit", 'O', Takes::kNothing},
-    {"oversubscribe", 's', Takes::kNothing},
-    {"parsable", 0, Takes::kNothing},
-    {"partition", 'p', Takes::kValue},
-    {"power", 0, Takes::kValue},
-    {"prefer", 0, Takes::kValue},
-    {"priority", 0, Takes::kValue},
-    {"profile", 0, Takes::kValue},
-    {"propagate", 0, Takes::kPerhaps},
-    {"qos", 'q', Takes::kValue},
-    {"quiet", 'Q', Takes::kNothing},
-    {"reboot", 0, Takes::kNothing},
-    {"requeue", 0, Takes::kNothing},
-    {"reservation", 0, Takes::kValue},
-    {"signal", 0, Takes::kValue},
-    {"sockets-per-node", 0, Takes::kValue},
-    {"spread-job", 0, Takes::kNothing},
-    {"switches", 0, Takes::kValue},
-    {"test-only", 0, Takes::kNothing},
-    {"thread-spec", 0, Takes::kValue},
-    {"threads-per-core", 0, Takes::kValue},
-    {"time", 't', Takes::kValue},
-    {"time-min", 0, Takes::kValue},
-    {"tmp", 0, Takes::kValue},
-    {"uid", 0, Takes::kValue},
-    {"usage", 0, Takes::kNothing},
-    {"use-min-nodes", 0, Takes::kNothing},
-    {"verbose", 'v', Takes::kNothing},
-    {"version", 'V', Takes::kNothing},
-    {"wait", 'W', Takes::kNothing},
-    {"wait-all-nodes", 0, Takes::kValue},
-    {"wckey", 0, Takes::kValue},
-    {"wrap", 0, Takes::kValue},
-};
 
 struct Word {
   std::string text;
@@ -205,30 +92,22 @@ Result<std::vector<Word>> DirectiveWords(std::string_view text, std::string_view
   return words;
 }
 
-const Known* FindLetter(char letter) {
-  const auto found = std::ranges::find(kKnown, letter, &Known::letter);
-  return letter == 0 || found == std::end(kKnown) ? nullptr : &*found;
-}
-
-// By its whole name, or by a beginning that only one option has.
-const Known* FindLong(std::string_view name) {
-  const Known* begun = nullptr;
-  for (const Known& known : kKnown) {
-    if (known.name == name) return &known;
-    if (!known.name.starts_with(name)) continue;
-    if (begun != nullptr) return nullptr;
-    begun = &known;
-  }
-  return begun;
-}
-
-// Takes the words of all directives apart as getopt does.
+// Takes words apart as getopt does: those of all directives of a script, or those behind `srun`.
 class OptionReader {
  public:
-  OptionReader(const std::vector<Word>& words, std::string_view script) : words_(words), script_(script) {}
+  OptionReader(const std::vector<Word>& words, std::string_view script, SlurmProgram program)
+      : words_(words), script_(script), program_(program), known_(OptionsOf(program)) {}
+
+  // The options of srun end at the first word that does not begin with a dash, or behind "--".
+  size_t end() const { return at_; }
 
   Result<std::vector<BatchOption>> Read() {
     while (at_ < words_.size()) {
+      if (program_ == SlurmProgram::kSrun && !words_[at_].text.starts_with('-')) break;
+      if (program_ == SlurmProgram::kSrun && words_[at_].text == "--") {
+        ++at_;
+        break;
+      }
       const std::string& word = words_[at_].text;
       if (word.starts_with("--") && word.size() > 2) {
         OC_TRY_VOID(Long(word));
@@ -236,25 +115,47 @@ class OptionReader {
         OC_TRY_VOID(Short(word));
       } else {
         const bool several = word == "hetjob" || word == "packjob";
-        return Bad(several ? "jobs of several parts cannot be submitted by overcap"
-                           : StrCat(Quoted(word), " is no option of sbatch"));
+        return several ? Bad("jobs of several parts cannot be submitted by overcap") : NoOption(word);
       }
     }
     return std::move(options_);
   }
 
  private:
+  const SlurmOption* FindLetter(char letter) const {
+    const auto found = std::ranges::find(known_, letter, &SlurmOption::letter);
+    return letter == 0 || found == known_.end() ? nullptr : *found;
+  }
+
+  // By its whole name, or by a beginning that only one option has.
+  const SlurmOption* FindLong(std::string_view name) const {
+    const SlurmOption* begun = nullptr;
+    for (const SlurmOption* known : known_) {
+      if (known->name == name) return known;
+      if (!known->name.starts_with(name)) continue;
+      if (begun != nullptr) return nullptr;
+      begun = known;
+    }
+    return begun;
+  }
+
+  tl::unexpected<Error> NoOption(std::string_view word) const {
+    return Bad(
+        StrCat(Quoted(word), " is no option of ", program_ == SlurmProgram::kSrun ? "srun" : "sbatch"));
+  }
+
   tl::unexpected<Error> Bad(std::string_view message) const {
+    if (program_ == SlurmProgram::kSrun) return Fail(ErrorCode::kUsage, StrCat("srun: ", message));
     return BadLine(script_, words_[std::min(at_, words_.size() - 1)].line, message);
   }
 
   Result<void> Long(const std::string& word) {
     const size_t equals = word.find('=');
     const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
-    if (name.empty()) return Bad(StrCat(Quoted(word), " is no option of sbatch"));
-    const Known* known = FindLong(name);
+    if (name.empty()) return NoOption(word);
+    const SlurmOption* known = FindLong(name);
     const bool plain = std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '-'; });
-    if (known == nullptr && !plain) return Bad(StrCat(Quoted(word), " is no option of sbatch"));
+    if (known == nullptr && (!plain || program_ == SlurmProgram::kSrun)) return NoOption(word);
     BatchOption option{known != nullptr ? std::string(known->name) : name, "", words_[at_].line};
     if (equals != std::string::npos) {
       if (known != nullptr && known->takes == Takes::kNothing)
@@ -270,11 +171,13 @@ class OptionReader {
 
   Result<void> Short(const std::string& word) {
     for (size_t i = 1; i < word.size(); ++i) {
-      const Known* known = FindLetter(word[i]);
-      if (known == nullptr) return Bad(StrCat(Quoted(word), " is no option of sbatch"));
+      const SlurmOption* known = FindLetter(word[i]);
+      if (known == nullptr) return NoOption(word);
       BatchOption option{std::string(known->name), word.substr(i + 1), words_[at_].line};
       if (known->takes == Takes::kValue)
         return option.value.empty() ? AddWithNext(std::move(option)) : Add(std::move(option));
+      if (known->takes == Takes::kPerhaps && !option.value.empty() && std::isdigit(option.value[0]) != 0)
+        return Add(std::move(option));
       option.value.clear();
       options_.push_back(std::move(option));
     }
@@ -296,6 +199,8 @@ class OptionReader {
 
   const std::vector<Word>& words_;
   std::string_view script_;
+  SlurmProgram program_;
+  std::vector<const SlurmOption*> known_;
   size_t at_ = 0;
   std::vector<BatchOption> options_;
 };
@@ -334,11 +239,20 @@ bool IsBatchScript(std::string_view text) {
   return found;
 }
 
+Result<SrunWords> ParseSrunWords(const std::vector<std::string>& words) {
+  std::vector<Word> all;
+  for (const std::string& word : words) all.push_back({word, 0});
+  OptionReader reader(all, "srun", SlurmProgram::kSrun);
+  OC_TRY(options, reader.Read());
+  return SrunWords{std::move(options),
+                   {words.begin() + static_cast<std::ptrdiff_t>(reader.end()), words.end()}};
+}
+
 Result<BatchScript> ParseBatchScript(std::string_view text, std::string_view name) {
   if (!text.starts_with("#!")) return BadLine(name, 1, "a batch script begins with '#!' and its interpreter");
   OC_TRY(interpreter, Interpreter(text, name));
   OC_TRY(words, DirectiveWords(text, name));
-  OC_TRY(options, OptionReader(words, name).Read());
+  OC_TRY(options, OptionReader(words, name, SlurmProgram::kSbatch).Read());
   return BatchScript{std::move(interpreter), std::move(options)};
 }
 

@@ -27,6 +27,13 @@ struct BatchScript {
 // Whether the text is a script with at least one directive before its first command.
 bool IsBatchScript(std::string_view text);
 
+// The words behind `srun`: its options, up to the first word of the command. kUsage "srun: ...".
+struct SrunWords {
+  std::vector<BatchOption> options;
+  std::vector<std::string> command;
+};
+Result<SrunWords> ParseSrunWords(const std::vector<std::string>& words);
+
 // kUsage "job.sh:3: ..." for what sbatch would refuse. Options that are not known are kept as they are: there
 // are newer Slurms.
 Result<BatchScript> ParseBatchScript(std::string_view text, std::string_view name);

@@ -6,6 +6,7 @@
 #include "control/fanout/fanout_node.h"
 #include "control/hold_allocation.h"
 #include "control/mounts/keep_mounts.h"
+#include "control/script_step.h"
 #include "control/sshd_session.h"
 
 namespace overcap {
@@ -18,6 +19,7 @@ HiddenCommand FindHiddenCommand(const std::vector<std::string>& words) {
   if (words[0] == "hold-allocation") return RunHoldAllocation;
   if (words.size() > 1 && words[0] == "agent" && words[1] == "mounts") return RunMountsKeeper;
   if (words[0] == "fanout-node") return RunFanoutNode;
+  if (words[0] == "script-task") return RunScriptTask;
   return nullptr;
 }
 

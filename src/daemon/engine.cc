@@ -14,10 +14,11 @@ namespace {
 constexpr int64_t kRetryAfterUs = 1'000'000;
 constexpr int64_t kLookElsewhereUs = 10'000'000;  // between looks for the end of a slot on another host
 constexpr int64_t kSoonestWakeUs = 20'000;
-constexpr int kMostDoublings = 6;                  // of that time: about a minute
-constexpr int64_t kQuickUs = 10'000'000;           // an attempt that fails sooner is a quick failure
-constexpr int kFreeRestarts = 3;                   // quick failures in a row; then each restart comes later
-constexpr int kMostRemovals = 12;                  // tries to remove a folder: some ten minutes
+constexpr int kMostDoublings = 6;  // of that time: about a minute
+constexpr int64_t kQuickUs =
+    10'000'000;                    // an attempt that fails or requeues itself sooner is a quick failure
+constexpr int kFreeRestarts = 3;   // quick failures in a row; then each restart comes later
+constexpr int kMostRemovals = 12;  // tries to remove a folder: some ten minutes
 constexpr std::ptrdiff_t kMostRetryTasks = 5'000;  // they are on a command line
 
 // Ended without having done anything: its agent never began, or an array's was killed before its first task.
@@ -234,7 +235,9 @@ Result<void> Engine::SlotEnded(Job& job, const PendingEnd& end) {
   } else {
     failed_starts_.erase(job.key);
   }
-  const bool quick = event.ending.state == JobState::kFailed && event.time_us - slot.started_us < kQuickUs;
+  const bool by_itself = event.ending.state == JobState::kPreempted && !slot.preemption;
+  const bool failed = event.ending.state == JobState::kFailed || by_itself;
+  const bool quick = failed && event.time_us - slot.started_us < kQuickUs;
   quick_failures_[job.key] = quick ? quick_failures_[job.key] + 1 : 0;
   if (!Settle(job)) TryAgainLater(job);
   return {};

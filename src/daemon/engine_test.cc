@@ -323,21 +323,44 @@ TEST_F(EngineTest, AUsersJobGoesBackToTheQueueAtItsTimeLimitOnlyWhereThatWasAske
   EXPECT_EQ(TheJob(ids[1]).state, JobState::kLost);
 }
 
-TEST_F(EngineTest, AJobThatFailsAtOnceIsRestartedEverLater) {
+TEST_F(EngineTest, AUsersScriptRequeuesItselfOnlyWhereItsJobMayBeRequeued) {
+  const std::string ids[] = {"ann_1700000000_00000001", "ann_1700000000_00000002"};
   Open();
-  JobSpec spec = Plain();
-  spec.max_restarts = 1'000'000;
-  Submit(spec);
-  for (int second = 0; second < 600; ++second) {
-    while (!agents_.alive.empty()) {
-      const pid_t agent = Claim();
-      Report(EndLine(clock_.WallUs(), {JobState::kFailed, 1, 0, 0, ""}));
-      Die(agent);
-    }
-    Pass(1);
+  for (const bool may : {true, false}) {
+    JobSpec spec = Plain(ids[may ? 0 : 1]);
+    spec.owner.uid = spec.owner.gid = 1001;
+    spec.batch = true;
+    spec.requeue = may;
+    Submit(spec);
+    const pid_t agent = Claim();
+    Report(EndLine(clock_.WallUs(), {JobState::kPreempted, 0, 0, -1, "requeued by itself"}));
+    Die(agent);
+    if (may) Claim();
   }
-  EXPECT_GT(agents_.started.size(), 8u);
-  EXPECT_LT(agents_.started.size(), 24u);
+  EXPECT_EQ(TheJob(ids[0]).progress.attempt, 2);
+  EXPECT_EQ(TheJob(ids[0]).state, JobState::kRunning);
+  EXPECT_EQ(TheJob(ids[1]).state, JobState::kLost);
+}
+
+TEST_F(EngineTest, AJobThatFailsOrRequeuesItselfAtOnceIsRestartedEverLater) {
+  Open();
+  for (const JobState state : {JobState::kFailed, JobState::kPreempted}) {
+    agents_.started.clear();
+    JobSpec spec = Plain(StrCat("ann_1700000000_0000000", static_cast<int>(state)));
+    spec.max_restarts = 1'000'000;
+    Submit(spec);
+    for (int second = 0; second < 600; ++second) {
+      while (!agents_.alive.empty()) {
+        const pid_t agent = Claim();
+        Report(EndLine(clock_.WallUs(), {state, 1, 0, 0, ""}));
+        Die(agent);
+      }
+      Pass(1);
+    }
+    EXPECT_GT(agents_.started.size(), 8u);
+    EXPECT_LT(agents_.started.size(), 24u);
+    ASSERT_TRUE(engine_->Cancel(spec.id, ""));
+  }
 }
 
 TEST_F(EngineTest, AnAgentThatCannotBeStartedSaysWhy) {

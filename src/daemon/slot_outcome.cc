@@ -47,10 +47,11 @@ struct ReportedEnd {
   int64_t ended_us = 0;
 };
 
-// Whether a slot can end in this state. A job goes back to the queue at its time limit only if its user asked
-// for that.
+// Whether a slot can end in this state. A job goes back to the queue at its time limit, or because its script
+// asks for it, only if its user allowed that.
 bool CanEndIn(JobState state, const JobSpec& spec) {
-  return IsFinal(state) || (state == JobState::kPreempted && spec.requeue_on_timeout);
+  const bool may_go_back = spec.requeue_on_timeout || (spec.batch && spec.requeue);
+  return IsFinal(state) || (state == JobState::kPreempted && may_go_back);
 }
 
 // A user can forge the report of a job, so impossible states are dropped and long reasons are cut.

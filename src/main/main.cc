@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "control/hidden_commands.h"
 #include "control/open_cluster.h"
+#include "control/script_step.h"
 #include "control/stores/job_stores.h"
 #include "launch/local/node.h"
 #include "main/daemon_commands.h"
@@ -67,6 +68,8 @@ int main(int argc, char** argv) {
   overcap::EndWithALineWithoutMemory();
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   overcap::cli::Output out(stdout, stderr, overcap::cli::DetectTerminal());
+  const std::string_view called(argc > 0 ? argv[0] : "");
+  if (const auto program = overcap::FindScriptProgram(called)) return overcap::Finish(program(words), out);
   if (const auto hidden = overcap::FindHiddenCommand(words)) return overcap::Finish(hidden(words), out);
   const overcap::AgentSeams seams{overcap::OpenJobStoreHere, overcap::ExpandFolderHere};
   if (!words.empty() && words[0] == "agent")

@@ -201,7 +201,7 @@ Ending NodeAgents::Run(const std::vector<std::string>& logs, GroupObserver* obse
   keeper.Finish();
   if (!end.reason.empty()) return CannotRun(end.reason);
   if (end.cause == StopCause::kTimeLimit || end.cause == StopCause::kMemoryLimit)
-    return BeforeItsNextAttempt(overcap::EndingOf(end, whole_.resources, false), end, spec_);
+    return BeforeItsNextAttempt(overcap::EndingOf(end, whole_.resources, false), end, spec_, false);
   Ending ending = overcap::EndingOf(NodeEnds{ends.ends(), LastWord(), told_to_stop_});
   if (ending.state == JobState::kFailed && guard_.KernelKilled())
     ending = overcap::EndingOf(GroupEnd{StopCause::kMemoryLimit, -1, end.end, ""}, whole_.resources, true);
