@@ -95,7 +95,6 @@ wait for a GPU that a running job has.
     (ROOT / "docs" / "benchmarks.md").write_text(page)
 
 
-TURNS = 3      # of each program, with --beside
 WORST = 0.9    # of what the other program does; less is a loss
 
 
@@ -106,10 +105,10 @@ def ratio(row, ours, other):
     return ours / other if row.more_is_better else other / ours
 
 
-def in_turns(function, ours, other):
-    """[(row, our median, the other program's median)]: both programs measure the rows TURNS times, each going first in turn."""
+def in_turns(function, ours, other, turns):
+    """[(row, our median, the other program's median)]: both programs measure the rows `turns` times, each going first in turn."""
     found = {}
-    for turn in range(TURNS):
+    for turn in range(turns):
         for setting in ((ours, other), (other, ours))[turn % 2]:
             for row in function(setting):
                 found.setdefault(row.what, (row, {id(ours): [], id(other): []}))[1][id(setting)].append(row.value)
@@ -117,13 +116,13 @@ def in_turns(function, ours, other):
             for row, values in found.values() if values[id(ours)] and values[id(other)]]
 
 
-def run_beside(chosen, ours, other):
+def run_beside(chosen, ours, other, turns):
     """Prints every row next to the other program's; the exit status is 1 when a row lost or could not be measured."""
     lines, lost = ["| what | now | other program | now / other |", "|---|---|---|---|"], []
     for name, function in chosen.items():
         print(f"{name} ...", flush=True)
         try:
-            measured = in_turns(function, ours, other)
+            measured = in_turns(function, ours, other, turns)
         except Exception:  # the other rows are still worth having
             traceback.print_exc()
             lost.append(f"{name} (not measured)")
@@ -141,8 +140,8 @@ def run_beside(chosen, ours, other):
 
 
 def read_words(argv):
-    """(flags, the other program or None, words that name rows)."""
-    flags, words, other = set(), [], None
+    """(flags, the other program or None, turns, words that name rows)."""
+    flags, words, other, turns = set(), [], None, 3
     argv = list(argv)
     while argv:
         word = argv.pop(0)
@@ -150,17 +149,21 @@ def read_words(argv):
             other = pathlib.Path(argv.pop(0)).resolve() if argv else sys.exit("bench: --beside needs the path of a program")
             if not os.access(other, os.X_OK) or other.is_dir():
                 sys.exit(f"bench: --beside: '{other}' is not a program; build the other commit and name its build/release/overcap")
+        elif word == "--turns":
+            turns = int(argv.pop(0)) if argv and argv[0].isdigit() else 0
+            if turns < 1:
+                sys.exit("bench: --turns needs a number of 1 or more")
         elif word == "--quick":
             flags.add(word)
         elif word.startswith("-"):
-            sys.exit(f"bench: unknown flag '{word}'; there are --quick and --beside OTHER_BINARY")
+            sys.exit(f"bench: unknown flag '{word}'; there are --quick, --beside OTHER_BINARY and --turns N")
         else:
             words.append(word)
-    return flags, other, words
+    return flags, other, turns, words
 
 
 def main():
-    flags, other, words = read_words(sys.argv[1:])
+    flags, other, turns, words = read_words(sys.argv[1:])
     build = ROOT / "build" / "release"
     setting = Setting(build / "overcap", build / "bench", "--quick" in flags, os.cpu_count())
     all_rows = ROWS | LAUNCH_ROWS | ELASTIC_ROWS | SLURM_ROWS | WORKSPACE_ROWS | STORE_ROWS | FANOUT_ROWS | SCHED_ROWS
@@ -172,7 +175,7 @@ def main():
         if not programs.is_dir():
             print(f"bench: '{programs}' does not exist: rows that need only bench_programs compare this build with itself", flush=True)
             programs = setting.programs
-        run_beside(chosen, setting, dataclasses.replace(setting, overcap=other, programs=programs))
+        run_beside(chosen, setting, dataclasses.replace(setting, overcap=other, programs=programs), turns)
         return
     rows, broken = [], []
     for name, function in chosen.items():

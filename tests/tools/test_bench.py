@@ -29,7 +29,7 @@ class Beside(unittest.TestCase):
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             try:
-                run.run_beside({"name": function}, NOW, BEFORE)
+                run.run_beside({"name": function}, NOW, BEFORE, 3)
             except SystemExit as end:
                 return out.getvalue(), end.code
         return out.getvalue(), None
@@ -65,7 +65,7 @@ class Beside(unittest.TestCase):
             self.assertIn("not measured", self.run_it(broken)[1])
 
     def test_bad_words_end_with_one_line(self):
-        for words in (["--beside"], ["--beside", "/nonexistent"], ["--besides"]):
+        for words in (["--beside"], ["--beside", "/nonexistent"], ["--besides"], ["--turns"], ["--turns", "0"], ["--turns", "x"]):
             with self.assertRaises(SystemExit) as end:
                 run.read_words(words)
             self.assertEqual(len(str(end.exception.code).splitlines()), 1)
