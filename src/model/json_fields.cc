@@ -65,8 +65,20 @@ std::optional<int64_t> Int64Of(const Json& value) {
   return IntegerOf(value, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
 }
 
+// Whether the text has at most this many opening brackets, those in strings included.
+bool HasAtMostBrackets(std::string_view text, int most) {
+  int count = 0;
+  for (const char bracket : {'{', '['}) {
+    for (size_t at = 0; (at = text.find(bracket, at)) != text.npos; ++at) {
+      if (++count > most) return false;
+    }
+  }
+  return true;
+}
+
 // Looks at the text alone: text that is nested too deep must not become a tree, since walking trees recurses.
 bool IsNestedDeeperThan(std::string_view text, int most) {
+  if (HasAtMostBrackets(text, most)) return false;  // nearly always, and much faster than what follows
   int depth = 0;
   for (size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
