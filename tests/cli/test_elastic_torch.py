@@ -12,6 +12,7 @@ from launch_rig import HOST_PYTHON
 from overcap_rig import REPOSITORY, main
 from rigs.etcd_rig import Etcd
 
+GROUP = "stores"
 DEADLINE_SECONDS = 600
 KILLS = 20
 STEPS = 400

@@ -12,6 +12,7 @@ import unittest
 from launch_rig import HostsRig, LaunchRig
 from overcap_rig import REPOSITORY, main, shell
 
+GROUP = "stores"
 DEADLINE_SECONDS = 400
 CPUS = len(os.sched_getaffinity(0))
 TORCH_PYTHON = REPOSITORY / "build/torch/bin/python"

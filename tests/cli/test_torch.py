@@ -12,6 +12,7 @@ import unittest
 
 from overcap_rig import REPOSITORY, Rig
 
+GROUP = "stores"
 DEADLINE_SECONDS = 600
 PYTHON = "/usr/bin/python3"
 PATIENCE = 150 * float(os.environ.get("OVERCAP_TEST_PATIENCE", "1"))  # of one launch; torch is slow to import

@@ -14,6 +14,7 @@ from overcap_rig import main
 from rigs.etcd_rig import free_ports
 from rigs.torchrun_rig import PYTHON, Torchrun
 
+GROUP = "stores"
 DEADLINE_SECONDS = 400
 CPUS = len(os.sched_getaffinity(0))
 

@@ -19,6 +19,7 @@ from rigs.fault_proxy import FaultProxy
 from rigs.gate import Gate, network_of
 from rigs.slurm_accounts import Accounting
 
+GROUP = "stores"
 DEADLINE_SECONDS = 500
 PATIENCE = 120
 # Counts aloud until it may go; every line is one that no other rank, epoch or attempt writes.

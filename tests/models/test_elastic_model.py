@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 MODEL = pathlib.Path(__file__).resolve().parent / "elastic.pml"
+GROUP = "threads"
 DEADLINE_SECONDS = 400
 
 

@@ -10,6 +10,8 @@ import unittest
 from rigs.azurite_rig import Azurite
 from rigs.fault_proxy import FaultProxy
 
+GROUP = "stores"
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("OVERCAP_BINARY") or REPOSITORY / "build/release/overcap").resolve()
 SUITE = BINARY.parent / "unit" / "stores_test"

@@ -14,6 +14,7 @@ from rigs.azurite_rig import Azurite
 from rigs.ceph_rig import Ceph
 from rigs.relay import Relay
 
+GROUP = "stores"
 DEADLINE_SECONDS = 500
 
 

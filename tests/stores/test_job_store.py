@@ -14,6 +14,7 @@ from rigs.fault_proxy import FaultProxy
 from rigs.gate import Gate
 from rigs.hosts_rig import SshHosts
 
+GROUP = "stores"
 DEADLINE_SECONDS = 500
 COUNT = "import time\nfor i in range(6):\n print('line', i, flush=True); time.sleep(0.4)"
 LINES = "".join(f"line {i}\n" for i in range(6))

@@ -8,6 +8,7 @@ from rigs.fault_proxy import FaultProxy
 from rigs.hosts_rig import SshHosts
 from rigs.swift_rig import Swift
 
+GROUP = "stores"
 DEADLINE_SECONDS = 580
 
 

@@ -8,6 +8,7 @@ from overcap_rig import main, needs_root, shell
 from store_rig import make_tree, tree
 from rigs.azurite_rig import Azurite
 
+GROUP = "stores"
 DEADLINE_SECONDS = 200
 
 

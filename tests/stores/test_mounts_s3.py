@@ -8,6 +8,7 @@ from overcap_rig import main, needs_root, shell
 from store_rig import make_tree, tree
 from rigs.ceph_rig import Ceph
 
+GROUP = "stores"
 DEADLINE_SECONDS = 300
 
 

@@ -10,6 +10,7 @@ import unittest
 from lock_rig import COUNT, LOOP
 from rigs.nfs_rig import Nfs
 
+GROUP = "clusters"
 DEADLINE_SECONDS = 600
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("OVERCAP_BINARY") or REPOSITORY / "build/release/overcap").resolve()

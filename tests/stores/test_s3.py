@@ -17,6 +17,7 @@ from rigs.versity_rig import Versity
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("OVERCAP_BINARY") or REPOSITORY / "build/release/overcap").resolve()
 SUITE = BINARY.parent / "unit" / "stores_test"
+GROUP = "stores"
 DEADLINE_SECONDS = 500
 BUCKET = "conformance"
 

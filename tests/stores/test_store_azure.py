@@ -5,6 +5,7 @@ import urllib.request
 from store_rig import CopiesHold, StoreRig, main, make_tree, tree
 from rigs.azurite_rig import Azurite
 
+GROUP = "stores"
 DEADLINE_SECONDS = 500
 
 

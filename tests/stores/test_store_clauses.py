@@ -20,6 +20,7 @@ from rigs.metadata_rig import ROLES, Metadata
 from rigs.ports import free_port
 from rigs.terminal import SHELL, Terminal
 
+GROUP = "stores"
 DEADLINE_SECONDS = 500
 BUCKET = "clauses"
 NO_HANGS = tuple((name, weight) for name, weight in FATES if name != "hangs")  # each takes the minute that a silent server is given

@@ -9,6 +9,7 @@ from store_rig import MIB, CopiesHold, StoreRig, main, make_tree, tree
 from rigs.ceph_rig import Ceph
 from rigs.swift_rig import Swift
 
+GROUP = "stores"
 DEADLINE_SECONDS = 500
 
 

@@ -8,6 +8,7 @@ from store_rig import CopiesHold, StoreRig, main, tree
 from rigs.s3proxy_rig import S3Proxy
 from rigs.versity_rig import Versity
 
+GROUP = "stores"
 DEADLINE_SECONDS = 500
 MANY = 2300  # more than two pages of a list
 

@@ -9,6 +9,7 @@ from rigs.ceph_rig import Ceph
 from rigs.fault_proxy import FLIPS, FaultProxy
 from rigs.swift_rig import Swift
 
+GROUP = "stores"
 DEADLINE_SECONDS = 500
 BUCKET = "verified"
 CONTENT = random.Random(3).randbytes(21 * MIB + 1)

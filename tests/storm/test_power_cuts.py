@@ -5,6 +5,7 @@ from overcap_rig import main, needs_root
 from power_cut import Machine, PowerCut
 from storm import Storm
 
+GROUP = "clusters"
 DEADLINE_SECONDS = 400
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/run_tests.py counts right, never hides a failure, and ends what a suite leaves behind."""
-import importlib.util
+import datetime
 import os
 import pathlib
 import shutil
@@ -66,6 +66,7 @@ class RunTests(unittest.TestCase):
         (self.root / "tools").mkdir()
         for name in ("run_tests.py", "run_unittest.py"):
             shutil.copy(TOOLS / name, self.root / "tools" / name)
+        shutil.copytree(TOOLS / "runner", self.root / "tools" / "runner", ignore=shutil.ignore_patterns("__pycache__"))
 
     def run_with(self, suites, *flags, **more):
         for name, text in suites.items():
@@ -114,36 +115,71 @@ class RunTests(unittest.TestCase):
         status, out = self.run_with({"build/release/unit/a_test": GTEST_THAT_DIES})
         self.assertEqual((status, out.splitlines()[-1]), (1, "1 passed, 1 failed"))
         self.assertIn("A.Bad: died by signal 11", out)
-        self.assertNotIn("once more", out)
 
-    def test_a_suite_that_passes_alone_counts_and_is_called_unsteady(self):
-        status, out = self.run_with({"tests/cli/test_once.py": FAILS_ONCE})
-        self.assertEqual((status, out.splitlines()[-1]), (0, "1 passed, 0 failed"))
-        self.assertIn("UNSTEADY: cli/test_once", out)
-        self.assertIn("too busy", out)
-
-    def test_a_test_program_too_gets_a_second_chance(self):
-        status, out = self.run_with({"build/release/unit/a_test": GTEST_THAT_FAILS_ONCE})
-        self.assertEqual((status, out.splitlines()[-1]), (0, "1 passed, 0 failed"), out)
-        self.assertIn("UNSTEADY: release/a_test A.B", out)
-
-    def test_a_report_of_a_sanitizer_is_not_tried_away(self):
-        told = GTEST_THAT_FAILS_ONCE.replace("WHAT", "WARNING: ThreadSanitizer: data race (pid=7)")
-        ended = GTEST_THAT_FAILS_ONCE.replace('[ -z "$failures" ]', '[ -z "$failures" ] || exit 66')
-        for program in (told, ended):
-            status, out = self.run_with({"build/release/unit/a_test": program})
+    def test_a_suite_that_passes_alone_has_failed_and_is_said_to_fail_sometimes(self):
+        for path, program, name in (("tests/cli/test_once.py", FAILS_ONCE, "cli/test_once test_once.Good.test_good"),
+                                    ("build/release/unit/a_test", GTEST_THAT_FAILS_ONCE, "release/a_test A.B")):
+            status, out = self.run_with({path: program})
             self.assertEqual((status, out.splitlines()[-1]), (1, "0 passed, 1 failed"), out)
+            self.assertIn(f"failed: {name} (fails sometimes: it passed alone)", out)
             (self.root / "pid").unlink()
+            (self.root / path).unlink()
 
-    def test_an_input_that_breaks_a_property_is_not_tried_away(self):
-        program = GTEST_THAT_FAILS_ONCE.replace("WHAT", "Falsifiable after 3 tests")
-        status, out = self.run_with({"build/release/unit/a_test": program})
-        self.assertEqual((status, out.splitlines()[-1]), (1, "0 passed, 1 failed"), out)
+    def test_a_suite_that_fails_again_is_said_to_fail_always(self):
+        status, out = self.run_with({"tests/cli/test_mixed.py": MIXED})
+        self.assertEqual(status, 1)
+        self.assertIn("test_mixed.Mixed.test_bad (fails always)", out)
 
-    def test_many_failures_get_no_second_chance(self):
+    def test_many_failures_are_not_run_again(self):
         many = FAILS_ONCE + "".join(f"    def test_bad_{n}(self): self.fail()\n" for n in range(5))
         status, out = self.run_with({"tests/cli/test_once.py": many})
         self.assertEqual((status, out.splitlines()[-1]), (1, "0 passed, 6 failed"))
+        self.assertNotIn("once more", out)
+
+    def quarantine(self, *lines):
+        (self.root / "tests").mkdir(exist_ok=True)
+        (self.root / "tests/quarantine.txt").write_text("# a comment\n" + "".join(f"{line}\n" for line in lines))
+
+    def test_a_failure_in_quarantine_is_printed_and_not_counted(self):
+        today = datetime.date.today()
+        self.quarantine(f"cli/test_mixed *test_bad | the clock | {today}")
+        status, out = self.run_with({"tests/cli/test_mixed.py": MIXED})
+        self.assertEqual((status, out.splitlines()[-1]), (0, "1 passed, 0 failed, 1 skipped"), out)
+        self.assertIn("QUARANTINED: cli/test_mixed test_mixed.Mixed.test_bad failed", out)
+
+    def test_a_quarantine_that_is_too_old_too_long_or_not_readable_is_a_failure(self):
+        today = datetime.date.today()
+        old = today - datetime.timedelta(days=15)
+        for lines, says in (([f"a b | why | {old}"], "has been in it for 15 days"), ([f"a b{n} | why | {today}" for n in range(11)], "11 tests"),
+                            (["a b | why"], "not of the form"), (["a b | why | soon"], "'soon' is not a date")):
+            self.quarantine(*lines)
+            status, out = self.run_with({"tests/cli/test_good.py": GOOD})
+            self.assertEqual(status, 1, lines)
+            self.assertIn(says, out)
+
+    def test_only_skips_that_are_allowed_are_no_failures_where_that_is_asked_for(self):
+        suites = {"tests/cli/test_mixed.py": MIXED.replace('self.fail("broken on purpose")', "pass")}
+        status, out = self.run_with(suites, "--strict-skips")
+        self.assertEqual((status, out.splitlines()[-1]), (1, "2 passed, 1 failed, 1 skipped"), out)
+        self.assertIn("test_skipped was skipped, which tests/skips.txt does not allow", out)
+        self.assertEqual(self.run_with(suites)[0], 0)
+        (self.root / "tests/skips.txt").write_text("cli/* *.test_skipped | on machines with a GPU\n")
+        self.assertEqual(self.run_with(suites, "--strict-skips")[0], 0)
+
+    def test_only_the_suites_of_a_group_run(self):
+        suites = {"tests/cli/test_good.py": GOOD, "tests/cli/test_far.py": 'GROUP = "stores"\n' + MIXED}
+        self.assertEqual(self.run_with(suites, "--group", "gate")[1].splitlines()[-1], "1 passed, 0 failed")
+        self.assertEqual(self.run_with(suites, "--group", "stores")[1].splitlines()[-1], "1 passed, 1 failed, 1 skipped")
+        suites["build/release/unit/a_test"] = GTEST_THAT_PASSES
+        self.assertEqual(self.run_with(suites, "--group", "none")[1].splitlines()[-1], "1 passed, 0 failed")
+
+    def test_only_the_suites_that_are_named_run(self):
+        suites = {"tests/cli/test_good.py": GOOD, "tests/cli/test_good_too.py": GOOD, "build/release/unit/a_test": GTEST_THAT_PASSES}
+        self.assertEqual(self.run_with(suites, "--suite", "cli/test_good")[1].splitlines()[-1], "1 passed, 0 failed")
+        self.assertEqual(self.run_with(suites, "--suite", "cli/test_good", "--suite", "a_test")[1].splitlines()[-1], "2 passed, 0 failed")
+
+    def test_the_slowest_suites_are_named(self):
+        self.assertIn("slowest: cli/test_good ", self.run_with({"tests/cli/test_good.py": GOOD})[1])
 
     def test_what_a_suite_leaves_running_is_ended_and_said(self):
         status, out = self.run_with({"tests/cli/test_leaves.py": LEAVES_A_PROCESS})
@@ -194,13 +230,12 @@ class RunTests(unittest.TestCase):
         self.assertEqual((self.root / "computes").read_text().strip(), str(min(19, own + 5)))
 
     def test_a_processor_at_low_priority_counts_as_idle(self):
-        spec = importlib.util.spec_from_file_location("run_tests", TOOLS / "run_tests.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["run_tests"] = module  # dataclasses look for it
-        spec.loader.exec_module(module)
+        sys.path.insert(0, str(TOOLS))
+        self.addCleanup(sys.path.remove, str(TOOLS))
+        from runner.crowd import Turnstile
         stat = self.root / "stat"  # user, nice, system, idle, iowait, irq, softirq, steal, guest
         stat.write_text("cpu  1 20 300 4000 50000 6 7 8 9000000\ncpu0 1 1 1 1 1 1 1 1 1\n")
-        self.assertEqual(module.Gate.processor_ticks(stat), (54020, 54342))
+        self.assertEqual(Turnstile.processor_ticks(stat), (54020, 54342))
 
     def test_what_a_suite_takes_of_a_processor_is_told(self):
         busy = GOOD.replace("pass", "\n        import time\n        while time.process_time() < 1: pass")
