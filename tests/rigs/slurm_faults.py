@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can go wrong in a cluster, and how it is put right again. A part of SlurmCluster."""
+import contextlib
 import os
 import signal
 
@@ -114,9 +115,15 @@ class SlurmFaults:
         return pid
 
     def end_daemon(self, name, number):
-        os.kill(self.daemon_pid(name), number)
-        process = self.daemons.pop(name)
-        wait_until(lambda: self.go_on(process) is not None, f"{name} to end", 90)
+        """slurmctld 24.11 may lose a SIGTERM that comes just after a reconfigure, so it is sent again every two seconds."""
+        pid, process = self.daemon_pid(name), self.daemons.pop(name)
+
+        def ended():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+            with contextlib.suppress(TimeoutError):
+                return wait_until(lambda: self.go_on(process) is not None, f"{name} to end", 2)
+        wait_until(ended, f"{name} to end", 90)
 
     def go_on(self, process):
         """nsenter stops itself when its child is stopped; gives its exit status if it has one."""
