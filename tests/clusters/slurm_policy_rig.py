@@ -39,6 +39,11 @@ class PolicyRig(SlurmJobsRig):
         self.policy = self.project / "policy.yaml"
         self.policy.write_text(POLICY.format(owner=self.slurm.owner))
 
+    def change(self, old, new):
+        text = self.policy.read_text()
+        self.assertIn(old, text)
+        self.policy.write_text(text.replace(old, new))
+
     def apply_once(self, *words):
         return self.overcap("policy", "apply", *words, str(self.policy), deadline=2 * DEADLINE)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A policy brought to a real Slurm that has nothing of it: what differs, making it so, being killed meanwhile. And to one that
-an older version had set up."""
+"""A policy brought to a real Slurm that has nothing of it: what differs, making it so, being killed meanwhile. And changed
+for a lab that had only idle GPUs."""
 import json
 import signal
 import time
@@ -14,11 +14,6 @@ DEADLINE_SECONDS = 400
 class Applied(PolicyRig):
     def qos(self):
         return self.lines_of("sacctmgr", "-n", "-P", "show", "qos", "format=Name,GrpTRES,Preempt")
-
-    def change(self, old, new):
-        text = self.policy.read_text()
-        self.assertIn(old, text)
-        self.policy.write_text(text.replace(old, new))
 
     def test_it_is_shown_applied_and_then_there_is_nothing_to_change(self):
         before = self.qos()
@@ -129,88 +124,36 @@ class WithoutLimits(PolicyRig):
         self.assertIn("associations,limits,qos", slurm.must(["scontrol", "show", "config"]))
 
 
-OLD_CONF = """
-PartitionName=debug Nodes=n[1-2] Default=NO PriorityTier=40 QOS=part-debug AllowAccounts=vision,language AllowQos={own},{mates}
-PartitionName=short Nodes=n[1-2] Default=YES PriorityTier=30 QOS=part-short AllowAccounts=vision,language AllowQos={own},{mates}
-PartitionName=long Nodes=n[1-2] Default=NO PriorityTier=20 QOS=part-long AllowAccounts=vision,language AllowQos={own},{mates}
-PartitionName=user-overcap Nodes=n[1-2] Default=NO PriorityTier=10 QOS=part-user-overcap AllowAccounts=vision,language AllowQos={mates}
-PartitionName=overcap Nodes=n[1-2] Default=NO PriorityTier=0 QOS=part-overcap AllowAccounts=vision,language AllowQos=overcap
-""".format(own="vision,language", mates="vision-user-overcap,language-user-overcap")
-
-# What an older version did: one account for each lab, without a cap, and the cap on both its QOS.
-OLD_COMMANDS = """
-add qos overcap PreemptMode=requeue
-add qos vision-user-overcap Priority=10 Preempt=overcap PreemptMode=requeue GrpTRES=gres/gpu=2
-add qos language-user-overcap Priority=10 Preempt=overcap PreemptMode=requeue GrpTRES=cpu=24,gres/gpu=2,gres/gpu:a40=2
-add qos vision Priority=40 Preempt=language-user-overcap,overcap,vision-user-overcap GrpTRES=gres/gpu=2
-add qos language Priority=40 Preempt=language-user-overcap,overcap,vision-user-overcap GrpTRES=cpu=24,gres/gpu=2,gres/gpu:a40=2
-add qos part-debug MaxTRESPerUser=gres/gpu=1 MaxWall=04:00:00
-add qos part-short MaxWall=2-00:00:00
-add qos part-long MaxWall=7-00:00:00
-add qos part-user-overcap MaxWall=2-00:00:00
-add qos part-overcap MaxWall=2-00:00:00
-add account vision Parent=root Fairshare=2 QOS=overcap,vision,vision-user-overcap DefaultQOS=vision Cluster=lab
-add account language Parent=root Fairshare=2 QOS=language,language-user-overcap,overcap DefaultQOS=language Cluster=lab
-add user ann,bob,{owner} Account=vision Cluster=lab
-add user ann,carol,{owner} Account=language Cluster=lab
-add coordinator Account=vision Names=ann
-"""
-
-
-class OfAnOlderVersion(SharedRig):
-    def test_accounts_and_jobs_are_moved_over_and_what_runs_goes_on(self):
-        slurm = self.slurm
-        self.policy.write_text(self.policy.read_text().replace("grace: 2m", "grace: 0"))
-        for line in OLD_COMMANDS.format(owner=slurm.owner).strip().splitlines():
-            slurm.must(["sacctmgr", "-i", *line.split()])
-        self.until(lambda: "QOS=part-overcap(" in slurm.must(["scontrol", "show", "assoc_mgr", "flags=qos"]), "the QOS")
-        slurm.policy_conf.write_text(OLD_CONF)
-        slurm.must(["scontrol", "reconfigure"])
-        old = dict(partition="overcap")
-        borrowed = [self.sbatch("vision", 1, "--requeue", "--qos=overcap", **old) for _ in range(3)]
-        yields = self.sbatch("vision", 1, "--qos=vision-user-overcap", partition="user-overcap")
-        for number in (*borrowed, yields):
-            slurm.wait_state(number, "RUNNING", seconds=PATIENCE)
-        waiting = self.sbatch("vision", 1, "--qos=overcap", **old, seconds=2)
-        array = self.sbatch("language", 1, "--qos=overcap", "--array=0-3%2", **old, seconds=2)
-
-        shown = self.apply_once("--dry-run")
-        self.assertEqual(shown.status, 0, str(shown))
-        for text in ("add account 'vision-lab': Parent=root Fairshare=2",
-                     "change account 'vision': Parent=vision-lab Fairshare=1 GrpTRES=gres/gpu=2 QOS=vision,vision-user-overcap",
-                     "add account 'vision-overcap': Parent=vision-lab",
-                     "change qos 'vision-user-overcap': GrpTRES=gres/gpu=-1",
-                     f"move job '{waiting}' to account 'vision-overcap'", f"move job '{array}_[0-3]' to account 'language-overcap'",
-                     "AllowAccounts=vision,language, no DefCpuPerGPU\nPartitionName=overcap "):
-            self.assertIn(text, shown.out)
-        self.assertIn("3 running jobs of account 'vision' belong into 'vision-overcap'", shown.err)
-        self.assertLess(shown.out.index("change account 'vision':"), shown.out.index("change qos 'vision-user-overcap'"))
-        for number in range(4):  # killed at some moment or other
-            process = self.start("policy", "apply", str(self.policy))
-            time.sleep(0.05 * number)  # of the test's own doing: the moment does not matter
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
+class ALabThatGetsACap(SharedRig):
+    def test_its_waiting_jobs_change_their_account_and_what_runs_goes_on(self):
+        slurm, capped = self.slurm, self.policy.read_text()
+        only_vision = "labs: [vision]"
+        self.change("debug: {", f"short: {{{only_vision}}}\n  long: {{{only_vision}}}\n  debug: {{{only_vision}, ")
+        self.change("user-overcap: {", f"user-overcap: {{{only_vision}, ")
         done = self.apply()
         self.assertEqual(done.status, 0, str(done))
-        again = self.apply_once()
-        self.assertEqual(again.status, 0, str(again))
-        self.assertIn("nothing to change", again.out)
-        self.assertEqual([slurm.job_state(number) for number in (*borrowed, yields)], ["RUNNING"] * 4, "what runs goes on")
+        running = [self.sbatch("language", 2, partition="overcap") for _ in range(2)]  # on all GPUs
+        for number in running:
+            slurm.wait_state(number, "RUNNING")
+        waiting = self.sbatch("language", 1, partition="overcap", seconds=2)
+        array = self.sbatch("language", 1, "--array=0-3%2", partition="overcap", seconds=2)
 
-        mate = self.sbatch("vision", 2, seconds=2)  # takes two of what is borrowed
-        slurm.wait_state(mate, "RUNNING", "COMPLETING", "COMPLETED", seconds=PATIENCE)
-        victims = [number for number in borrowed if slurm.job_state(number) != "RUNNING"]
-        self.assertEqual(len(victims), 2)
-        moved = self.apply()
-        self.assertEqual(moved.status, 0, str(moved))
-        for number in victims:
-            self.assertIn(f"move job '{number}' to account 'vision-overcap'", moved.out)
+        self.policy.write_text(capped)
+        shown = self.apply_once("--dry-run")
+        self.assertEqual(shown.status, 0, str(shown))
+        for text in ("change account 'language': Parent=language-lab ", "add account 'language-overcap': Parent=language-lab ",
+                     f"move job '{waiting}' to account 'language-overcap'", f"move job '{array}_[0-3]' to account 'language-overcap'"):
+            self.assertIn(text, shown.out)
+        self.assertIn("2 running jobs of account 'language' belong into 'language-overcap'", shown.err)
+        done = self.apply()
+        self.assertEqual(done.status, 0, str(done))
+        self.assertIn("nothing to change", self.apply_once().out)
+        self.assertEqual([self.place_of(number) for number in (waiting, array)], ["language-overcap overcap"] * 2)
+        self.assertEqual([slurm.job_state(number) for number in running], ["RUNNING"] * 2)
+        slurm.must(["scancel", str(running[0])])
         slurm.wait_state(waiting, "COMPLETED", seconds=PATIENCE)
-        for number in victims:
-            slurm.wait_state(number, "RUNNING", seconds=PATIENCE)
-            self.assertEqual(self.place_of(number), "vision-overcap overcap")
-        slurm.must(["scancel", *(str(number) for number in victims)])
         slurm.wait_sacct(f"{array}_3", "COMPLETED", seconds=PATIENCE)
+        self.assertEqual(slurm.job_state(running[1]), "RUNNING")
 
 
 if __name__ == "__main__":

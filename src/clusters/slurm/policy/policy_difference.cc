@@ -54,7 +54,8 @@ class Comparer {
   void Add(std::optional<PolicyStep> step) {
     if (step) difference_.steps.push_back(std::move(*step));
   }
-  // One that shall have no cap any more keeps it until the accounts, which hold its jobs then, have theirs.
+  // A QOS loses its cap only after the accounts, which limit its jobs from then on, have theirs: apply may be
+  // stopped between the two.
   void Qos(bool behind_accounts) {
     for (const PlannedQos& wanted : plan_.qos) {
       const PlannedQos* live = FindNamed(live_.qos, wanted.name);
@@ -142,8 +143,9 @@ void Comparer::Maintenance(int64_t now_us) {
   }
 }
 
-// Jobs whose QOS belongs to another account of their lab now (older versions had one account for all). Slurm
-// would not start them again where they are.
+// Jobs whose QOS now belongs to the second account of their lab. A lab that has only idle GPUs runs `overcap`
+// in its first account; once it may use a partition that counts, it has a second account for `overcap`. Slurm
+// never starts a job that still waits in the first one.
 void Comparer::Jobs() {
   std::map<std::string, int> running;
   for (const LiveJob& job : live_.jobs) {
