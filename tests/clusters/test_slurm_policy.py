@@ -9,6 +9,7 @@ from slurm_jobs_rig import DEADLINE, main
 from slurm_policy_rig import PATIENCE, PolicyRig, SharedRig
 
 DEADLINE_SECONDS = 400
+ON_EVERY_SLURM = True
 
 
 class Applied(PolicyRig):
