@@ -48,7 +48,7 @@ def suite_env(suite, folder):
 
 
 def processes_of(folder):
-    """Processes that carry the suite's folder in their environment, whoever their parent is."""
+    """Processes that carry the suite's folder in their environment, whatever their parent is."""
     mark = f"OVERCAP_TEST_FOLDER={folder}".encode()
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
