@@ -36,7 +36,7 @@ import time
 
 from runner.crowd import run_all
 from runner.suites import find_suites, longest_first, remember_seconds
-from runner.verdict import show_slowest, summary
+from runner.verdict import counts, read_quarantine, show_slowest, summary
 
 
 def main():
@@ -54,7 +54,8 @@ def main():
     args = parser.parse_args()
     suites = longest_first(find_suites(args.build, args.group, args.filter, args.slurm, args.suite))
     begin = time.monotonic()
-    outcomes = run_all(suites, args.jobs, args.most, args.keep_going)
+    quarantine, _ = read_quarantine()
+    outcomes = run_all(suites, args.jobs, args.most, args.keep_going, lambda outcome: counts(outcome, quarantine))
     remember_seconds(outcomes)
     print(f"{len(outcomes)} suites, {sum(o.seconds for o in outcomes):.0f} s of them in {time.monotonic() - begin:.0f} s, "
           f"{sum(o.busy for o in outcomes):.0f} s busy")

@@ -141,8 +141,7 @@ class RunTests(unittest.TestCase):
         (self.root / "tests/quarantine.txt").write_text("# a comment\n" + "".join(f"{line}\n" for line in lines))
 
     def test_a_failure_in_quarantine_is_printed_and_not_counted(self):
-        today = datetime.date.today()
-        self.quarantine(f"cli/test_mixed *test_bad | the clock | {today}")
+        self.quarantine(f"cli/test_mixed test_mixed.Mixed.test_bad | the clock | {datetime.date.today()}")
         status, out = self.run_with({"tests/cli/test_mixed.py": MIXED})
         self.assertEqual((status, out.splitlines()[-1]), (0, "1 passed, 0 failed, 1 skipped"), out)
         self.assertIn("QUARANTINED: cli/test_mixed test_mixed.Mixed.test_bad failed", out)
@@ -151,11 +150,24 @@ class RunTests(unittest.TestCase):
         today = datetime.date.today()
         old = today - datetime.timedelta(days=15)
         for lines, says in (([f"a b | why | {old}"], "has been in it for 15 days"), ([f"a b{n} | why | {today}" for n in range(11)], "11 tests"),
-                            (["a b | why"], "not of the form"), (["a b | why | soon"], "'soon' is not a date")):
+                            (["a b | why"], "not of the form"), (["a b | why | soon"], "'soon' is not a date"),
+                            ([f"* b | why | {today}"], "a pattern could hide"), (["a b | why | 2999-01-01"], "is in the future")):
             self.quarantine(*lines)
             status, out = self.run_with({"tests/cli/test_good.py": GOOD})
             self.assertEqual(status, 1, lines)
             self.assertIn(says, out)
+
+    def test_a_quarantined_failure_neither_stops_the_run_nor_hides_a_crash(self):
+        self.quarantine(f"cli/test_mixed test_mixed.Mixed.test_bad | the clock | {datetime.date.today()}",
+                        f"release/a_test A.B | the clock | {datetime.date.today()}")
+        status, out = self.run_with({"tests/cli/test_mixed.py": MIXED, "tests/cli/test_z.py": DIES}, "--jobs", "1")
+        self.assertEqual((status, out.splitlines()[-1]), (1, "2 passed, 1 failed, 1 skipped"), out)
+        told = GTEST_THAT_FAILS_ONCE.replace("WHAT", "ERROR: LeakSanitizer: detected memory leaks")
+        status, out = self.run_with({"build/release/unit/a_test": told}, "--group", "none")
+        self.assertEqual((status, out.splitlines()[-1]), (1, "0 passed, 1 failed"), out)
+
+    def test_an_unknown_group_is_refused(self):
+        self.assertNotEqual(self.run_with({"tests/cli/test_far.py": 'GROUP = "store"\n' + GOOD})[0], 0)
 
     def test_only_skips_that_are_allowed_are_no_failures_where_that_is_asked_for(self):
         suites = {"tests/cli/test_mixed.py": MIXED.replace('self.fail("broken on purpose")', "pass")}

@@ -74,7 +74,8 @@ class Turnstile:
             self.changed.notify()
 
 
-def run_all(suites, jobs, most, keep_going):
+def run_all(suites, jobs, most, keep_going, counts=lambda outcome: bool(outcome.failed)):
+    """`counts`: whether an outcome ends the run when keep_going is false."""
     outcomes = []
     stop = threading.Event()
     turnstile = Turnstile(jobs, most)
@@ -94,6 +95,6 @@ def run_all(suites, jobs, most, keep_going):
                 continue
             outcomes.append(outcome)
             show(outcome)
-            if outcome.failed and not keep_going:
+            if counts(outcome) and not keep_going:
                 stop.set()
     return outcomes

@@ -5,11 +5,13 @@ import json
 import os
 import pathlib
 import re
+import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GTEST_DEADLINE = 900  # seconds; with the race detector, in parallel with other suites
 PYTHON_DEADLINE = 240
+GROUPS = ("gate", "threads", "clusters", "stores")  # of Python suites
 
 
 @dataclasses.dataclass
@@ -30,7 +32,10 @@ def python_suites(binary, groups, only, slurm):
         deadline = int(match[1]) if match else PYTHON_DEADLINE
         group = re.search(r'^GROUP *= *"(\w+)"', text, re.M)
         name = f"{path.parent.name}/{path.stem}"
-        if not groups or (group[1] if group else "gate") in groups:
+        group = group[1] if group else "gate"
+        if group not in GROUPS:
+            sys.exit(f"run_tests: {path}: there is no group '{group}'; there are: {' '.join(GROUPS)}")
+        if not groups or group in groups:
             yield Suite(name, path, True, deadline, binary, only)
         for release in slurm if re.search(r"^ON_EVERY_SLURM = True$", text, re.M) else ():
             if not groups or "clusters" in groups:

@@ -15,7 +15,7 @@ MOST_RUN_AGAIN = 4  # failed tests in all; more have a common cause that a secon
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """`SUITE TEST | TEXT...`; suite and test are patterns (`*` is any text)."""
+    """`SUITE TEST | TEXT...`; in tests/skips.txt suite and test are patterns (`*` is any text)."""
     suite: str
     test: str
     texts: tuple
@@ -39,7 +39,7 @@ def read_list(path, texts):
 
 
 def read_quarantine(path=ROOT / "tests" / "quarantine.txt", today=None):
-    """(lines, problems): a test may be in it for two weeks, and at most ten tests."""
+    """(lines, problems): a test may be in it for two weeks, and at most ten tests. Patterns are refused: each line is one test."""
     lines, problems = read_list(path, 2)
     today = today or datetime.date.today()
     for line in lines:
@@ -48,6 +48,10 @@ def read_quarantine(path=ROOT / "tests" / "quarantine.txt", today=None):
         except ValueError:
             problems.append(f"{path.name}: {line.suite} {line.test}: '{line.texts[1]}' is not a date")
             continue
+        if "*" in line.suite + line.test or "?" in line.suite + line.test:
+            problems.append(f"{path.name}: {line.suite} {line.test}: a pattern could hide other tests")
+        if age < 0:
+            problems.append(f"{path.name}: {line.suite} {line.test}: {line.texts[1]} is in the future")
         if age > MOST_DAYS:
             problems.append(f"{path.name}: {line.suite} {line.test} has been in it for {age} days, the most is {MOST_DAYS}")
     if len(lines) > MOST_QUARANTINED:
@@ -55,11 +59,22 @@ def read_quarantine(path=ROOT / "tests" / "quarantine.txt", today=None):
     return lines, problems
 
 
+def quarantined(outcome, lines):
+    """Of a suite that came to its end, the failed tests that are in quarantine. A crash or a sanitizer's report always counts."""
+    if not outcome.whole:
+        return []
+    return [name for name in outcome.failed if any(line.names(outcome.suite.name, name) for line in lines)]
+
+
+def counts(outcome, lines):
+    return len(outcome.failed) > len(quarantined(outcome, lines))
+
+
 def take_quarantined(outcomes, lines):
     """Moves the failures that are in quarantine out of the outcomes; gives them as text."""
     moved = []
     for outcome in outcomes:
-        known = [name for name in outcome.failed if any(line.names(outcome.suite.name, name) for line in lines)]
+        known = quarantined(outcome, lines)
         outcome.failed = [name for name in outcome.failed if name not in known]
         moved += [f"{outcome.suite.name} {name}" for name in known]
     return moved
