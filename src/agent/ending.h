@@ -13,8 +13,8 @@ constexpr int kCannotRunStatus = 126;    // what the ranks need could not be pre
 
 // What the end of a group of ranks means for their attempt or task. `kernel_killed`: for want of memory.
 Ending EndingOf(const GroupEnd& end, const Resources& resources, bool kernel_killed);
-// The end of a job with requeue_on_timeout that ended at its time limit, or after the warning before it, and
-// of one that has asked to be requeued: it goes back to the queue. Any other end is returned as it is.
+// A job goes back to the queue whose script has asked for that, and one with requeue_on_timeout that ended at
+// its time limit or after the warning before it. Any other end is returned as it is.
 Ending BeforeItsNextAttempt(Ending ending, const GroupEnd& end, const JobSpec& spec, bool requeue_asked);
 // Nothing was run.
 Ending CannotRun(const std::string& reason);

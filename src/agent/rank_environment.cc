@@ -122,7 +122,7 @@ std::vector<std::string> RankEnvironment(std::string_view blob, const JobSpec& s
     if (!Names(own, NameOf(entry))) out.push_back(entry);
   }
   if (!spec.batch) SetRank(spec, options, setting, rank, &out);
-  if (HasScriptTools(spec, options)) {
+  if (setting.script_tools) {
     Variables variables(std::move(out));
     SetScriptVariables(spec, options, setting.folder, &variables);
     out = variables.entries();

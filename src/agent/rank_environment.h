@@ -20,6 +20,7 @@ struct RankSetting {
   // theirs, not those of the options.
   std::vector<std::string> cluster = {};
   RankCpus cpus = {};
+  bool script_tools = false;  // it is a batch script that finds srun and scontrol here (script_tools.h)
 };
 
 // The whole environment of one rank of the first node, NAME=VALUE: `blob` (NUL-separated, the submitter's)

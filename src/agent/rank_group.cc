@@ -10,6 +10,7 @@
 #include "agent/ending.h"
 #include "agent/log_keeper.h"
 #include "agent/rank_environment.h"
+#include "agent/script_tools.h"
 #include "base/text.h"
 #include "sys/devices.h"
 #include "sys/free_port.h"
@@ -50,7 +51,8 @@ RankGroup::RankGroup(const JobSpec& spec, const AgentOptions& options, const Ran
       return watch_->IsOwnHelper(pid) || (usual && usual(pid));
     };
   }
-  const RankSetting setting{folder, master_port_, variables.cluster, Cpus(variables.cluster)};
+  const RankSetting setting{folder, master_port_, variables.cluster, Cpus(variables.cluster),
+                            HasScriptTools(spec, options)};
   for (size_t rank = 0; rank < members_.size(); ++rank) {
     SpawnRequest& request = members_[rank].request;
     request.argv = spec.command;
@@ -96,8 +98,9 @@ Ending RankGroup::Run(const std::vector<std::string>& logs, GroupObserver* obser
   const bool kernel_killed = end.cause == StopCause::kMemberFailed && guard_.KernelKilled();
   Ending ending = EndingOf(end, spec_.resources, kernel_killed);
   const bool engine = options_.under.empty() && spec_.array.empty();
-  if (!engine || kernel_killed) return ending;
+  if (!engine) return ending;
   const bool asked = access(AttemptFolder(options_).RequeueAsked().c_str(), F_OK) == 0;
+  if (kernel_killed && !asked) return ending;
   return BeforeItsNextAttempt(std::move(ending), end, spec_, asked);
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a batch script written for Slurm finds on a machine without Slurm: the variables that sbatch sets, and
+// A batch script written for Slurm runs on a machine without Slurm: it gets the variables that sbatch sets, and
 // `srun` and `scontrol` first in its PATH, which are this program under another name (control/script_step.h).
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "agent/attempt_folder.h"
 #include "base/result.h"
@@ -14,12 +12,10 @@
 
 namespace overcap {
 
+// Not of elastic jobs: they run no script.
 inline bool HasScriptTools(const JobSpec& spec, const AgentOptions& options) {
-  return spec.batch && options.under.empty();
+  return spec.batch && options.under.empty() && !spec.resources.elastic();
 }
-
-// SLURM_JOB_ID: a number of at most 18 digits that no other job of the user has.
-int64_t ScriptNumber(std::string_view job_id);
 
 // Makes `attempt-N/tools` with links to `program`.
 Result<void> MakeScriptTools(const AttemptFolder& attempt, const std::string& program);

@@ -171,7 +171,7 @@ class LaunchRun {
   }
 
   bool IsShown(int rank) const {
-    return options_.tee == Tee::kAll || (options_.tee == Tee::kRank0 && rank == 0);
+    return ShowsAllRanks(options_.tee) || (options_.tee == Tee::kRank0 && rank == 0);
   }
 
   std::string HintOf(const AttemptEnd& end, const std::string& log_folder) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `srun` and `scontrol` as a batch script finds them that this machine's engine runs: links to this program
+// `srun` and `scontrol` for a batch script on this machine's engine: links to this program
 // (agent/script_tools.h). What they cannot do without Slurm they refuse.
 #pragma once
 
@@ -15,6 +15,7 @@ namespace overcap {
 // A step of srun on one machine.
 struct ScriptStep {
   int tasks = 1;
+  bool label = false;            // each line of output gets the number of its task
   std::string folder;            // where it starts; "": the current one
   std::vector<std::string> env;  // NAME=VALUE of --export
   std::vector<std::string> command;

@@ -30,13 +30,14 @@ TEST(ScriptStep, ItHasTheTasksOfTheJobUnlessItAsksForOthers) {
   EXPECT_EQ(Planned({"a"}).tasks, 4);
   EXPECT_EQ(Planned({"-n2", "a"}).tasks, 2);
   EXPECT_EQ(Planned({"--ntasks=3", "a"}).tasks, 3);
+  EXPECT_EQ(Planned({"-n2", "--ntasks-per-node=4", "a"}).tasks, 2);
   EXPECT_EQ(Planned({"-N", "1", "--ntasks-per-node", "5", "a"}).tasks, 5);
 }
 
 TEST(ScriptStep, WhatConcernsTheAllocationHasNoEffect) {
   const ScriptStep step =
       Planned({"--exact", "--mem=4G", "-c", "2", "--cpu-bind=cores", "--mpi=none", "-K1", "a"});
-  EXPECT_EQ(step, (ScriptStep{4, "", {}, {"a"}, {}}));
+  EXPECT_EQ(step, (ScriptStep{4, false, "", {}, {"a"}, {}}));
 }
 
 TEST(ScriptStep, ThatEachTaskSeesAllGpusIsNoted) {
@@ -48,6 +49,7 @@ TEST(ScriptStep, ThatEachTaskSeesAllGpusIsNoted) {
 TEST(ScriptStep, ExportAddsVariables) {
   EXPECT_EQ(Planned({"--export=ALL,A=1,B=", "a"}).env, (std::vector<std::string>{"A=1", "B="}));
   EXPECT_EQ(Refusal({"--export=NONE", "a"}), "srun: '--export=NONE' cannot be had without Slurm");
+  EXPECT_EQ(Refusal({"--export=B=2", "a"}), "srun: '--export=B=2' cannot be had without Slurm");
 }
 
 TEST(ScriptStep, WhatNeedsSlurmIsRefused) {
@@ -55,6 +57,10 @@ TEST(ScriptStep, WhatNeedsSlurmIsRefused) {
   EXPECT_EQ(Refusal({"--mpi=pmix", "a"}), "srun: '--mpi=pmix' cannot be had without Slurm");
   EXPECT_EQ(Refusal({"-N2", "a"}), "srun: '--nodes=2' cannot be had: this machine is one node");
   EXPECT_EQ(Refusal({"-o", "out", "a"}), "srun: '--output=out' cannot be had without Slurm");
+  EXPECT_EQ(
+      Refusal({"-K0", "a"}),
+      "srun: '--kill-on-bad-exit=0' cannot be had without Slurm: when a task fails the others are stopped");
+  EXPECT_EQ(Refusal({"--version"}), "srun: '--version' cannot be had without Slurm");
   EXPECT_EQ(Refusal({"-n", "0", "a"}), "srun: '--ntasks=0' is no number of tasks");
   EXPECT_EQ(Refusal({"--no-such", "a"}), "srun: '--no-such' is no option of srun");
   EXPECT_EQ(Refusal({"-n"}), "srun: '--ntasks' has no value");

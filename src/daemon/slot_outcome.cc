@@ -50,7 +50,7 @@ struct ReportedEnd {
 // Whether a slot can end in this state. A job goes back to the queue at its time limit, or because its script
 // asks for it, only if its user allowed that.
 bool CanEndIn(JobState state, const JobSpec& spec) {
-  const bool may_go_back = spec.requeue_on_timeout || (spec.batch && spec.requeue);
+  const bool may_go_back = spec.requeue_on_timeout || (spec.batch && spec.requeue && spec.array.empty());
   return IsFinal(state) || (state == JobState::kPreempted && may_go_back);
 }
 

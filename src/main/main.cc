@@ -61,15 +61,16 @@ int RunCli(const std::vector<std::string>& words, cli::Output& out) {
 }  // namespace overcap
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {  // first: it is often asked
+  const auto script_program = overcap::FindScriptProgram(argc > 0 ? argv[0] : "");
+  if (argc == 2 && script_program == nullptr &&
+      std::strcmp(argv[1], "--version") == 0) {  // it is often asked
     constexpr std::string_view kText = "overcap " OVERCAP_VERSION "\n";
     return write(STDOUT_FILENO, kText.data(), kText.size()) == static_cast<ssize_t>(kText.size()) ? 0 : 1;
   }
   overcap::EndWithALineWithoutMemory();
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   overcap::cli::Output out(stdout, stderr, overcap::cli::DetectTerminal());
-  const std::string_view called(argc > 0 ? argv[0] : "");
-  if (const auto program = overcap::FindScriptProgram(called)) return overcap::Finish(program(words), out);
+  if (script_program != nullptr) return overcap::Finish(script_program(words), out);
   if (const auto hidden = overcap::FindHiddenCommand(words)) return overcap::Finish(hidden(words), out);
   const overcap::AgentSeams seams{overcap::OpenJobStoreHere, overcap::ExpandFolderHere};
   if (!words.empty() && words[0] == "agent")

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+
+#include "base/text.h"
 
 namespace overcap {
 namespace {
@@ -28,6 +31,17 @@ std::string MakeJobId(std::string_view user, int64_t unix_seconds, uint32_t rand
   id += '_' + std::to_string(unix_seconds) + '_';
   for (int shift = 28; shift >= 0; shift -= 4) id += kHex[(random >> shift) & 15];
   return id;
+}
+
+int64_t JobNumber(std::string_view id) {
+  constexpr int64_t kEpoch = 1'577'836'800;  // 2020-01-01
+  const size_t second = id.rfind('_');
+  const size_t first = id.rfind('_', second - 1);
+  const int64_t seconds = ParseInt(id.substr(first + 1, second - first - 1)).value_or(kEpoch);
+  const std::string_view hex = id.substr(second + 1);
+  uint32_t random = 0;
+  std::from_chars(hex.data(), hex.data() + hex.size(), random, 16);
+  return (((seconds - kEpoch) & 0x7fff'ffff) << 32) | random;
 }
 
 bool IsJobId(std::string_view text) {

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A batch script written for Slurm, unchanged, on this machine's engine: `srun`, `scontrol` and SLURM_* are there, and a program that
 saves and requeues itself goes on at its very step when it is preempted and at its time limit."""
+import os
 import re
 import time
 
 from launch_rig import LaunchRig
 from overcap_rig import PYTHON, main
+from system_rig import SystemRig
 from test_policy_engine import PolicyRig
 
 # The pattern of labs that lend idle GPUs: USR1 means save and requeue, TERM means save; `srun -u python -u train.py` in a script.
@@ -106,8 +108,11 @@ class Steps(LaunchRig, Scripts):
         return self.said(job)
 
     def test_a_step_has_all_tasks_of_the_job(self):
-        said = self.run_script("#SBATCH --ntasks=3", "srun bash -c 'echo $SLURM_PROCID of $SLURM_NTASKS'")
-        self.assertEqual(sorted(line.split(" ", 1)[-1][-6:] for line in said if " of " in line), ["0 of 3", "1 of 3", "2 of 3"])
+        tasks = ["0 of 3", "1 of 3", "2 of 3"]
+        said = self.run_script("#SBATCH --ntasks=3", "said=$(srun bash -c 'echo $SLURM_PROCID of $SLURM_NTASKS'); echo \"$said\"")
+        self.assertEqual(sorted(said), tasks)
+        said = self.run_script("#SBATCH --ntasks=3", "srun -l bash -c 'echo $SLURM_PROCID of $SLURM_NTASKS'")
+        self.assertEqual(sorted(said), [f"[{rank}] {task}" for rank, task in enumerate(tasks)])
 
     def test_a_step_of_fewer_tasks(self):
         said = self.run_script("#SBATCH --ntasks=3", "srun -n1 --exact bash -c 'echo $SLURM_PROCID of $SLURM_NTASKS'")
@@ -120,8 +125,10 @@ class Steps(LaunchRig, Scripts):
     def test_the_variables_of_the_job(self):
         said = self.run_script("#SBATCH -J count --ntasks=2 --cpus-per-task=1",
                                'echo "$SLURM_JOB_NAME $SLURM_NTASKS $SLURM_CPUS_PER_TASK $SLURM_NNODES [$SLURM_QOS]"',
-                               "cd /; ls $SLURM_SUBMIT_DIR/job.sh", 'echo $((SLURM_JOB_ID % 1000 >= 0))', SLURM_QOS="of another job")
-        self.assertEqual(said, ["count 2 1 1 []", said[1], "1"])
+                               'cd /; [ -e "$SLURM_SUBMIT_DIR/job.sh" ]; echo "there $?"', 'echo "$((SLURM_JOB_ID > 1000000)) $SLURM_PROCID"',
+                               SLURM_QOS="of another job")
+        self.assertEqual(said, ["count 2 1 1 []", "there 0", "1 0"])
+        self.assertEqual(self.run_script("#SBATCH --ntasks=1", 'echo "$SLURM_JOB_NAME"'), ["job.sh"], "without a name that of the file")
 
     def test_tasks_of_an_array_have_numbers_of_their_own(self):
         self.script("#SBATCH --array=3-4", 'echo "$SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_COUNT $((SLURM_JOB_ID - SLURM_ARRAY_JOB_ID))"')
@@ -141,6 +148,27 @@ class Steps(LaunchRig, Scripts):
             said = self.run_script("#SBATCH --ntasks=1", f"srun {words}; echo status $?")
             self.assertEqual(said[-1], "status 2", words)
             self.assertIn(says, "\n".join(said), words)
+
+    def test_what_the_script_submits_has_nothing_of_it(self):
+        self.write("bin/srun", "#!/bin/sh\necho the real one: $*\n", mode=0o755)
+        self.write("inner.sh", 'echo "[$SLURM_JOB_ID]"; srun -n 2 hostname\n')
+        self.script("#SBATCH --ntasks=1", f"{self.binary} submit -n 0 bash inner.sh")
+        job = self.submit("-n", "0", "job.sh", env={"PATH": f"{self.project}/bin:{os.environ['PATH']}"})
+        self.assertEqual(self.ended(job, 60)["state"], "succeeded", self.said(job))
+        inner = self.said(job)[-1]
+        self.assertEqual(self.ended(inner, 60)["state"], "succeeded", self.said(inner))
+        self.assertEqual(self.said(inner), ["[]", "the real one: -n 2 hostname"])
+
+    def test_an_elastic_job_is_no_script(self):
+        job = self.submit("-n", "0", "--nodes", "1:2", "bash", "-c", 'echo "$PATH [$SLURM_NTASKS]"')
+        self.assertEqual(self.ended(job, 60)["state"], "succeeded")
+        log = next((self.home / "jobs" / job / "attempt-1" / "node-0").glob("**/rank-0.log")).read_text()
+        self.assertNotIn("/tools", log)
+        self.assertIn("[]", log)
+
+    def test_versions_are_not_those_of_overcap(self):
+        said = self.run_script("#SBATCH --ntasks=1", "srun --version; scontrol --version; true")
+        self.assertNotIn("overcap 0", "\n".join(said))
 
     def test_export_and_folder(self):
         self.write("inner/file", "x")
@@ -175,7 +203,19 @@ class Preempted(PolicyRig, Scripts):
         self.assertEqual(record["preemptions"], 1)
 
 
-del PolicyRig
+class OnASharedMachine(SystemRig, Scripts):
+    def script(self, *lines):
+        self.here = self.homes["alice"] / "project"
+        self.write("job.sh", "\n".join(("#!/bin/bash", *lines)) + "\n", base=self.here)
+        os.chown(self.here, self.uid["alice"], self.gid["alice"])
+
+    def test_a_users_script_requeues_itself(self):
+        self.script("#SBATCH --requeue", '[ "$SLURM_RESTART_COUNT" = 1 ] || { scontrol requeue "$SLURM_JOB_ID"; sleep 600; }')
+        record = self.ended(self.submit("-n", "0", "job.sh"), 60)
+        self.assertEqual((record["state"], record["attempt"]), ("succeeded", 2), record)
+
+
+del PolicyRig, SystemRig
 
 if __name__ == "__main__":
     main()

@@ -130,7 +130,8 @@ Result<Tee> ReadTee(const Args& args) {
   if (what == "0") return Tee::kRank0;
   if (what == "all" || what == "3" || IsTorchrunTee(what)) return Tee::kAll;
   if (what == "none") return Tee::kNone;
-  return Fail(ErrorCode::kUsage, StrCat("--tee: '", what, "' is not 0, all or none"));
+  if (what == "plain") return Tee::kPlain;
+  return Fail(ErrorCode::kUsage, StrCat("--tee: '", what, "' is not 0, all, plain or none"));
 }
 
 Result<void> ReadPlan(const Args& args, PlanRequest* plan) {

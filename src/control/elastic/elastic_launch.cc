@@ -118,7 +118,7 @@ void Tell(const ElasticEnd& end, const ElasticOptions& options, const std::strin
   failure.last_lines = end.traceback;
   if (const RankFailure* failed = FailedHere(end))
     failure.shown = options.views.empty() &&
-                    (options.tee == Tee::kAll || (options.tee == Tee::kRank0 && failed->rank == 0));
+                    (ShowsAllRanks(options.tee) || (options.tee == Tee::kRank0 && failed->rank == 0));
   failure.logs = folder;
   voice->Failure(failure);
 }

@@ -82,10 +82,10 @@ struct RankLogs::Impl {
 
   bool Shows(size_t rank, int stream) const {
     if (!views.empty()) return (views[rank].shown & stream) != 0;
-    return tee == Tee::kAll || (tee == Tee::kRank0 && first_rank == 0 && rank == 0);
+    return ShowsAllRanks(tee) || (tee == Tee::kRank0 && first_rank == 0 && rank == 0);
   }
 
-  bool ByLine() const { return views.empty() ? tee == Tee::kAll : views.size() > 1; }
+  bool ByLine() const { return views.empty() ? ShowsAllRanks(tee) : views.size() > 1; }
 
   // What precedes each line; "" for none.
   std::string MarkOf(size_t rank, int stream) const {

@@ -14,7 +14,11 @@
 
 namespace overcap {
 
-enum class Tee { kNone, kRank0, kAll };  // kAll: whole lines, each with its rank before it
+// kAll: whole lines of all ranks, each with its rank before it; kPlain: without the rank.
+enum class Tee { kNone, kRank0, kAll, kPlain };
+inline bool ShowsAllRanks(Tee tee) {
+  return tee == Tee::kAll || tee == Tee::kPlain;
+}
 
 // What of a rank is on the terminal. Of several ranks whole lines are shown, so that they do not mix.
 struct RankView {
