@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/args.h"
 #include "cli/help.h"
 #include "cli/render_help.h"
 #include "cli/version_text.h"
+#include "control/auto_leftovers.h"
 #include "control/open_cluster.h"
 #include "sys/process.h"
 #include "sys/standard_streams.h"
@@ -37,6 +40,17 @@ Result<int> RunParsed(const ParsedLine& line, std::span<const Command* const> co
   return line.command->run(world, line.args);
 }
 
+// The words of `workspace auto` with --on-change that an older version put into the user's crontab, as they
+// are read now; empty for every other command line.
+std::vector<std::string> WordsOfOldCrontab(std::span<const std::string> words, const std::string& binary) {
+  const auto has = [&](std::string_view word) { return std::ranges::find(words, word) != words.end(); };
+  if (!has("auto") || !has("--on-change")) return {};
+  std::vector<std::string> argv = {binary};
+  argv.insert(argv.end(), words.begin(), words.end());
+  if (!IsInCrontab(ReadCrontab(Variables::OfThisProcess()), argv)) return {};
+  return ReadOldAutoWords(words);
+}
+
 }  // namespace
 
 int RunCommandLine(std::span<const std::string> words, std::span<const Command* const> commands,
@@ -45,6 +59,8 @@ int RunCommandLine(std::span<const std::string> words, std::span<const Command* 
   HeedChildren();
   Output& out = world.out();
   GlobalOptions globals;
+  const std::vector<std::string> stored = WordsOfOldCrontab(words, world.binary());
+  if (!stored.empty()) words = stored;
   const auto line = ParseLine(words, commands, &globals);
   world.UseCommands(commands);
   out.SetModes(globals.json, globals.quiet, globals.no_color);

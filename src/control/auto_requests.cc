@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "control/allocations.h"
+#include "control/auto_leftovers.h"
 #include "control/workspace_auto.h"
 #include "model/json_fields.h"
 #include "sys/clock.h"
@@ -36,6 +37,7 @@ Result<AutoRequest> AutoRequestFromJson(std::string_view text, const std::string
   reader.Read("argv", &request.argv);
   if (request.argv.empty()) reader.Bad("argv", "there");
   OC_TRY_VOID(reader.Check());
+  request.argv = ReadOldAutoWords(request.argv);
   return request;
 }
 

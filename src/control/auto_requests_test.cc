@@ -15,6 +15,14 @@ TEST(AutoRequests, WhatIsWrittenIsRead) {
   EXPECT_FALSE(AutoRequestFromJson("{}", "f"));
 }
 
+TEST(AutoRequests, OneOfAnOlderVersionWithOnChangeIsReadAsEveryFiveMinutes) {
+  const AutoRequest old{
+      "n1", "/a", {"overcap", "workspace", "auto", "w", "--settle", "1s", "--margin", "2m", "--on-change"}};
+  const AutoRequest read{
+      "n1", "/a", {"overcap", "workspace", "auto", "w", "--margin", "2m", "--every", "5m"}};
+  EXPECT_EQ(AutoRequestFromJson(AutoRequestToJson(old), "f").value(), read);
+}
+
 TEST(AutoRequests, AHolderTakesThoseForItsHostOnce) {
   const TempFolder temp;
   PosixFiles files;

@@ -3,17 +3,18 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <poll.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "control/allocations.h"
 #include "control/auto_requests.h"
-#include "control/folder_watch.h"
 #include "control/ssh_config_file.h"
 #include "control/workspace_auto_start.h"
+#include "sys/fd.h"
 #include "sys/own_host_name.h"
 #include "sys/posix_files.h"
 #include "sys/process.h"
@@ -81,11 +82,19 @@ void StartServices(const std::string& folder) {
   }
 }
 
-// Wakes when a service is asked for; requests are looked for now and then all the same.
-std::unique_ptr<FolderWatch> WatchRequests(const std::string& folder) {
+// Readable when a service is asked for. One watch of Overcap's own folder; where it cannot be had, requests
+// are found by the look every kLookMs.
+Fd WatchRequests(const std::string& folder) {
   (void)PosixFiles().MakeFolders(folder);
-  auto watch = WatchByInotify(folder, [](std::string_view, bool) { return false; });
-  return watch ? std::move(*watch) : nullptr;
+  Fd watch(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (watch) (void)inotify_add_watch(watch.Get(), folder.c_str(), IN_CREATE | IN_MOVED_TO);
+  return watch;
+}
+
+void Drain(const Fd& watch) {
+  char events[4096];
+  while (watch && read(watch.Get(), events, sizeof events) > 0) {
+  }
 }
 
 // Where workspaces of this user may be registered.
@@ -117,13 +126,13 @@ Result<int> RunHoldAllocation(const std::vector<std::string>& words) {
   fflush(stdout);
   const std::vector<std::string> roots = WorkspaceRoots(words[1]);
   const std::string requests = AutoRequestFolder(words[1]);
-  std::unique_ptr<FolderWatch> watch = WatchRequests(requests);
+  const Fd watch = WatchRequests(requests);
   std::string told;
   while (true) {
     const bool there = Announce(home, host, &told);
-    pollfd waits[] = {{inbox.PollFd(), POLLIN, 0}, {watch ? watch->PollFd() : -1, POLLIN, 0}};
+    pollfd waits[] = {{inbox.PollFd(), POLLIN, 0}, {watch.Get(), POLLIN, 0}};
     poll(waits, 2, there ? kLookMs : kRetryMs);
-    if (watch && !watch->Take()) watch = nullptr;
+    Drain(watch);
     StartServices(requests);
     if (ToldToEnd(&inbox, roots)) break;
   }

@@ -88,15 +88,13 @@ std::string AutoStateToJson(const AutoState& state) {
   WriteBytes(&json, "host", state.host);
   WriteBytes(&json, "folder", state.folder);
   WriteBytes(&json, "log", state.log);
-  json.Field("pid", state.pid).Field("rules", state.rules);
-  json.Field("watch", state.watch).Field("watch_note", state.watch_note).Field("doing", state.doing);
+  json.Field("pid", state.pid).Field("rules", state.rules).Field("doing", state.doing);
   json.Field("started_us", state.started_us)
       .Field("beat_us", state.beat_us)
       .Field("saved_us", state.saved_us);
   json.Field("snapshot", state.snapshot).Field("unread", state.unread);
   json.Field("next_us", state.next_us).Field("next_why", state.next_why);
   json.Field("failures", state.failures).Field("failed_us", state.failed_us).Field("error", state.error);
-  json.Field("changed_us", state.changed_us).Field("watched", state.watched);
   json.Field("job", state.job).Field("job_end_us", state.job_end_us).Field("ended_why", state.ended_why);
   return json.EndObject().Take() + "\n";
 }
@@ -114,8 +112,6 @@ Result<AutoState> AutoStateFromJson(std::string_view text, const std::string& fi
   reader.Read("log", &state.log);
   reader.Read("pid", &pid);
   reader.Read("rules", &state.rules);
-  reader.Read("watch", &state.watch);
-  reader.Read("watch_note", &state.watch_note);
   reader.Read("doing", &state.doing);
   reader.Read("started_us", &state.started_us);
   reader.Read("beat_us", &state.beat_us);
@@ -127,8 +123,6 @@ Result<AutoState> AutoStateFromJson(std::string_view text, const std::string& fi
   reader.Read("failures", &state.failures);
   reader.Read("failed_us", &state.failed_us);
   reader.Read("error", &state.error);
-  reader.Read("changed_us", &state.changed_us);
-  reader.Read("watched", &state.watched);
   reader.Read("job", &state.job);
   reader.Read("job_end_us", &state.job_end_us);
   reader.Read("ended_why", &state.ended_why);
@@ -205,11 +199,6 @@ AutoLife LifeOf(const AutoState& state, std::string_view own_host, int64_t now_u
   return state.pid != 0 && AutoLockHolder(state.folder) == state.pid ? AutoLife::kRuns : AutoLife::kDied;
 }
 
-AutoWork WorkOf(const AutoState& state) {
-  if (state.saved_us == 0 || state.changed_us != 0) return AutoWork::kNewer;
-  return state.watched ? AutoWork::kSaved : AutoWork::kUnknown;
-}
-
 std::vector<std::string> AutoLines(const AutoState& state, AutoLife life, int64_t now_us) {
   const bool runs = life == AutoLife::kRuns;
   const std::string last =
@@ -221,14 +210,6 @@ std::vector<std::string> AutoLines(const AutoState& state, AutoLife life, int64_
                            " failed: ", state.error));
   }
   if (state.unread > 0) lines.push_back(StrCat(CountOf(state.unread, "file"), " could not be read"));
-  if (WorkOf(state) == AutoWork::kNewer) {
-    lines.push_back(
-        state.changed_us != 0 && state.saved_us != 0
-            ? StrCat("the last backup is older than the work: first change ", Ago(state.changed_us, now_us))
-            : std::string("the last backup is older than the work"));
-  }
-  if (!state.watch_note.empty() && runs)
-    lines.push_back(StrCat("changes are not watched: ", state.watch_note));
   if (!runs && life != AutoLife::kEnded)
     lines.push_back("what was done since is not saved: 'overcap workspace backup'");
   if (runs && state.job_end_us > now_us) {
@@ -239,19 +220,15 @@ std::vector<std::string> AutoLines(const AutoState& state, AutoLife life, int64_
 }
 
 void WriteAutoFields(const AutoState& state, AutoLife life, JsonWriter* json) {
-  const AutoWork work = WorkOf(state);
   json->Field("host", state.host)
       .Field("pid", state.pid)
       .Field("life", LifeWord(life))
       .Field("doing", state.doing);
   json->Field("rules", state.rules).Field("folder", state.folder).Field("log", state.log);
-  json->Field("watch", state.watch).Field("watch_note", state.watch_note);
   json->Field("started_us", state.started_us).Field("beat_us", state.beat_us);
   json->Field("saved_us", state.saved_us).Field("snapshot", state.snapshot).Field("unread", state.unread);
   json->Field("next_us", state.next_us).Field("next_why", state.next_why);
   json->Field("failures", state.failures).Field("failed_us", state.failed_us).Field("error", state.error);
-  json->Field("changed_us", state.changed_us);
-  json->Field("work", work == AutoWork::kNewer ? "newer" : work == AutoWork::kSaved ? "saved" : "unknown");
   json->Field("job", state.job).Field("job_end_us", state.job_end_us).Field("ended_why", state.ended_why);
 }
 

@@ -20,10 +20,8 @@ struct AutoState {
   std::string workspace, id;  // name and id of the workspace
   std::string host, folder, log;
   pid_t pid = 0;
-  std::string rules;       // "every 30m", "on change": what was asked for
-  std::string watch;       // how it learns of changes: "inotify", "fanotify", "" when it does not
-  std::string watch_note;  // why changes are not watched though they should be
-  std::string doing;       // "waits", "saves", "paused" (the last try failed), "ended"
+  std::string rules;  // "every 30m"
+  std::string doing;  // "waits", "saves", "paused" (the last try failed), "ended"
   int64_t started_us = 0;
   int64_t beat_us = 0;   // when this was written; at least once a minute while it lives
   int64_t saved_us = 0;  // when the last backup that succeeded began: what was done before is safe
@@ -31,12 +29,10 @@ struct AutoState {
   int64_t unread = 0;    // files that it could not read
   int64_t next_us = 0;   // when the next is due
   std::string next_why;
-  int64_t failures = 0;    // tries since the last success
-  int64_t failed_us = 0;   // when the last of them ended
-  std::string error;       // of that; "" when there is none
-  int64_t changed_us = 0;  // the first change that is not saved; 0: none is known
-  bool watched = false;    // every change is known: changed_us 0 means that all is saved
-  std::string job;         // of the allocation it was started in; "" outside
+  int64_t failures = 0;   // tries since the last success
+  int64_t failed_us = 0;  // when the last of them ended
+  std::string error;      // of that; "" when there is none
+  std::string job;        // of the allocation it was started in; "" outside
   int64_t job_end_us = 0;
   std::string ended_why;  // of "ended"
 
@@ -68,17 +64,10 @@ pid_t AutoLockHolder(const std::string& folder);
 // The same; one that was killed holds it until its threads are out of the kernel, and is waited for so long.
 pid_t LastingLockHolder(const std::string& folder, int64_t patience_us);
 
-enum class AutoWork {
-  kSaved,    // nothing was changed since the last backup, as far as is known
-  kNewer,    // the last backup is older than the work, or there is none
-  kUnknown,  // changes are not watched: what was done since the last backup is not known
-};
-AutoWork WorkOf(const AutoState& state);
-
 // For people, one line each: "saves by itself on node7 (pid 4711, every 30m); last backup 3m ago, next in
 // 27m", then what they should worry about.
 std::vector<std::string> AutoLines(const AutoState& state, AutoLife life, int64_t now_us);
-// The same as members of a JSON object: "host", "pid", "life", "work", ...
+// The same as members of a JSON object: "host", "pid", "life", ...
 void WriteAutoFields(const AutoState& state, AutoLife life, JsonWriter* json);
 
 }  // namespace overcap

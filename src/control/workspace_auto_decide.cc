@@ -2,88 +2,64 @@
 #include "control/workspace_auto_decide.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace overcap {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000;
 constexpr int64_t kFirstPause = 10 * kSecond, kLongestPause = 600 * kSecond;
-// Where time is short a failure is tried again soon.
+// Pauses after a failure when time is short.
 constexpr int64_t kHurriedPause = 5 * kSecond, kStopPause = 1 * kSecond;
-// The second backup before the end begins so early that it is done in time, if it takes no longer than twice
-// the last one.
+// The second backup before the end begins early enough to be complete if it takes twice as long as the last.
 constexpr int64_t kLastCallLeast = 30 * kSecond, kLastCallSpare = 15 * kSecond;
-// A backup may not take more than a tenth of the time when changes never end.
-constexpr int64_t kRestFactor = 10;
 
 struct Due {
-  int64_t at = std::numeric_limits<int64_t>::max();
-  AutoReason reason = AutoReason::kNone;
-  bool full = true;
-
-  void Or(const Due& other) {
-    if (other.at < at) *this = other;
-  }
+  int64_t at;
+  AutoReason reason;
 };
+
+Due Earlier(const Due& a, const Due& b) {
+  return b.at < a.at ? b : a;
+}
 
 bool SavedSince(const AutoFacts& facts, int64_t time) {
   return facts.saved && *facts.saved >= time;
 }
 
-// The two times before the end at which a backup is due: the first one in good time, the other as late as is
-// safe.
-Due EndDue(const AutoRules& rules, const AutoFacts& facts) {
-  Due due;
+bool AskedAndUnsaved(const AutoFacts& facts) {
+  return facts.asked && !SavedSince(facts, *facts.asked);
+}
+
+// One backup is due `margin_us` before the end, one more as late as is safe.
+Due EarlierOfEnd(const AutoRules& rules, const AutoFacts& facts, const Due& due) {
   if (!facts.end || facts.now >= *facts.end) return due;
   const int64_t early = *facts.end - rules.margin_us;
   const int64_t late = *facts.end - std::max(kLastCallLeast, 2 * facts.took + kLastCallSpare);
-  for (const int64_t at : {early, std::max(early, late)}) {
-    if (!SavedSince(facts, at)) due.Or({at, AutoReason::kEndNear});
-  }
-  return due;
+  const int64_t at = SavedSince(facts, early) ? std::max(early, late) : early;
+  return SavedSince(facts, at) ? due : Earlier(due, {at, AutoReason::kEndNear});
 }
 
-Due ChangeDue(const AutoRules& rules, const AutoFacts& facts) {
-  Due due;
-  if (facts.first_change && facts.last_change) {
-    const int64_t at = std::min(*facts.last_change + rules.quiet_us, *facts.first_change + rules.most_us);
-    const int64_t rested = facts.tried ? *facts.tried + kRestFactor * facts.took : at;
-    due = {std::max(at, rested), AutoReason::kChanged, !facts.watched};
-  }
-  const int64_t check = facts.watched ? rules.check_us : rules.blind_us;
-  due.Or({facts.checked.value_or(facts.now) + check, AutoReason::kCheck});
-  return due;
+Due NextDue(const AutoRules& rules, const AutoFacts& facts) {
+  Due due{facts.now, AutoReason::kFirst};
+  if (facts.saved) due = {*facts.saved + rules.every_us, AutoReason::kTime};
+  if (AskedAndUnsaved(facts)) due = Earlier(due, {*facts.asked, AutoReason::kAsked});
+  return EarlierOfEnd(rules, facts, due);
 }
 
-Due UsualDue(const AutoRules& rules, const AutoFacts& facts) {
-  if (!facts.saved) return {facts.now, AutoReason::kFirst};
-  if (rules.on_change) return ChangeDue(rules, facts);
-  return {*facts.saved + rules.every_us, AutoReason::kTime};
-}
-
-// Soon means: with the end near or a warning heard.
 Due RetryDue(const AutoRules& rules, const AutoFacts& facts) {
   const bool near = facts.end && facts.now < *facts.end && facts.now >= *facts.end - rules.margin_us;
-  const bool asked = facts.asked && !SavedSince(facts, *facts.asked);
-  const int64_t pause = near || asked ? kHurriedPause : AutoPauseUs(facts.failures);
+  const int64_t pause = near || AskedAndUnsaved(facts) ? kHurriedPause : AutoPauseUs(facts.failures);
   return {facts.tried.value_or(facts.now) + pause, AutoReason::kRetry};
 }
 
 AutoDecision DecideStop(const AutoRules& rules, const AutoFacts& facts) {
-  AutoDecision decision{AutoAct::kEnd, AutoReason::kStop, true, facts.now, false};
-  if (SavedSince(facts, *facts.stopped)) return decision;
+  if (SavedSince(facts, *facts.stopped)) return {AutoAct::kEnd, AutoReason::kStop, facts.now, false};
   const bool failed = facts.failures > 0 && facts.tried && *facts.tried >= *facts.stopped;
-  if (failed && facts.now >= *facts.stopped + rules.last_us) {
-    decision.unsaved = true;
-    return decision;
-  }
-  decision.act = AutoAct::kBackUp;
-  if (failed && facts.now < *facts.tried + kStopPause) {
-    decision.act = AutoAct::kWait;
-    decision.at = *facts.tried + kStopPause;
-  }
-  return decision;
+  if (failed && facts.now >= *facts.stopped + rules.last_us)
+    return {AutoAct::kEnd, AutoReason::kStop, facts.now, true};
+  if (failed && facts.now < *facts.tried + kStopPause)
+    return {AutoAct::kWait, AutoReason::kStop, *facts.tried + kStopPause, false};
+  return {AutoAct::kBackUp, AutoReason::kStop, facts.now, false};
 }
 
 }  // namespace
@@ -100,14 +76,8 @@ std::string_view AutoReasonText(AutoReason reason) {
       return "start";
     case AutoReason::kRetry:
       return "try again";
-    case AutoReason::kChanged:
-      return "changes";
     case AutoReason::kTime:
       return "time";
-    case AutoReason::kCheck:
-      return "full check";
-    case AutoReason::kNone:
-      break;
   }
   return "";
 }
@@ -119,13 +89,9 @@ int64_t AutoPauseUs(int failures) {
 
 AutoDecision DecideAuto(const AutoRules& rules, const AutoFacts& facts) {
   if (facts.stopped) return DecideStop(rules, facts);
-  Due due = UsualDue(rules, facts);
-  if (facts.asked && !SavedSince(facts, *facts.asked)) due.Or({*facts.asked, AutoReason::kAsked});
-  due.Or(EndDue(rules, facts));
-  // What failed is still due, but waits a while; what was to be looked at is not known any more.
-  if (facts.failures > 0) due = RetryDue(rules, facts);
-  if (due.at <= facts.now) return {AutoAct::kBackUp, due.reason, due.full, facts.now, false};
-  return {AutoAct::kWait, due.reason, due.full, due.at, false};
+  const Due due = facts.failures > 0 ? RetryDue(rules, facts) : NextDue(rules, facts);
+  if (due.at <= facts.now) return {AutoAct::kBackUp, due.reason, facts.now, false};
+  return {AutoAct::kWait, due.reason, due.at, false};
 }
 
 }  // namespace overcap

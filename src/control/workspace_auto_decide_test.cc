@@ -11,11 +11,8 @@ namespace {
 constexpr int64_t kS = 1'000'000;
 
 AutoRules Every30() {
-  return {};
-}
-AutoRules OnChange() {
   AutoRules rules;
-  rules.on_change = true;
+  rules.every_us = 1800 * kS;
   return rules;
 }
 
@@ -23,13 +20,7 @@ AutoRules OnChange() {
 AutoFacts At(int64_t now) {
   AutoFacts facts;
   facts.now = now * kS;
-  facts.saved = facts.checked = facts.tried = 0;
-  return facts;
-}
-AutoFacts Changed(int64_t now, int64_t first, int64_t last) {
-  AutoFacts facts = At(now);
-  facts.first_change = first * kS;
-  facts.last_change = last * kS;
+  facts.saved = facts.tried = 0;
   return facts;
 }
 AutoFacts Ending(int64_t now, int64_t end, int64_t saved) {
@@ -57,14 +48,12 @@ struct Row {
 TEST(AutoDecide, EachSituationHasItsAnswer) {
   AutoFacts nothing;
   nothing.now = 5 * kS;
-  AutoFacts blind = At(299);
-  blind.watched = false;
-  AutoFacts blind_due = At(300);
-  blind_due.watched = false;
-  AutoFacts busy = Changed(31, 1, 20);
-  busy.took = 4 * kS;
   AutoFacts asked = At(100);
   asked.asked = 99 * kS;
+  AutoFacts busy = At(1800);
+  busy.tried = busy.took = 1700 * kS;
+  AutoFacts long_last = Ending(700, 1000, 700);
+  long_last.took = 60 * kS;
   AutoFacts answered = asked;
   answered.saved = 99 * kS;
   AutoFacts near_failed = Failed(100, 5, 98);
@@ -77,20 +66,14 @@ TEST(AutoDecide, EachSituationHasItsAnswer) {
       {"the first at once", Every30(), nothing, back_up, AutoReason::kFirst, 0},
       {"half an hour is not over", Every30(), At(1799), wait, AutoReason::kTime, 1800},
       {"half an hour is over", Every30(), At(1800), back_up, AutoReason::kTime, 0},
-      {"changes do not hurry the clock", Every30(), Changed(100, 5, 50), wait, AutoReason::kTime, 1800},
-      {"nothing changed: only the check", OnChange(), At(100), wait, AutoReason::kCheck, 3600},
-      {"the check is due", OnChange(), At(3600), back_up, AutoReason::kCheck, 0},
-      {"changes go on", OnChange(), Changed(15, 5, 14), wait, AutoReason::kChanged, 24},
-      {"changes have ended", OnChange(), Changed(24, 5, 14), back_up, AutoReason::kChanged, 0},
-      {"changes never end", OnChange(), Changed(125, 5, 124), back_up, AutoReason::kChanged, 0},
-      {"nobody tells of changes", OnChange(), blind, wait, AutoReason::kCheck, 300},
-      {"a check in place of being told", OnChange(), blind_due, back_up, AutoReason::kCheck, 0},
-      {"a dear backup rests ten times as long", OnChange(), busy, wait, AutoReason::kChanged, 40},
+      {"five minutes when nothing else is said", {}, At(299), wait, AutoReason::kTime, 300},
+      {"a long backup delays nothing", Every30(), busy, back_up, AutoReason::kTime, 0},
       {"a warning", Every30(), asked, back_up, AutoReason::kAsked, 0},
       {"a warning that was obeyed", Every30(), answered, wait, AutoReason::kTime, 1899},
       {"the end is far", Every30(), Ending(60, 1000, 0), wait, AutoReason::kEndNear, 700},
       {"the end is near", Every30(), Ending(700, 1000, 0), back_up, AutoReason::kEndNear, 0},
       {"once is not enough", Every30(), Ending(710, 1000, 700), wait, AutoReason::kEndNear, 970},
+      {"a long backup begins earlier", Every30(), long_last, wait, AutoReason::kEndNear, 865},
       {"the last one", Every30(), Ending(970, 1000, 700), back_up, AutoReason::kEndNear, 0},
       {"after the last one", Every30(), Ending(980, 1000, 970), wait, AutoReason::kTime, 2770},
       {"the end was put off", Every30(), Ending(1001, 1000, 970), wait, AutoReason::kTime, 2770},
@@ -108,18 +91,6 @@ TEST(AutoDecide, EachSituationHasItsAnswer) {
     EXPECT_EQ(AutoReasonText(decision.reason), AutoReasonText(row.reason));
     EXPECT_EQ(decision.at, row.act == AutoAct::kWait ? row.at * kS : row.facts.now);
   }
-}
-
-TEST(AutoDecide, OnlyWhatWasToldIsLookedAtWhileEverythingIsTold) {
-  EXPECT_FALSE(DecideAuto(OnChange(), Changed(24, 5, 14)).full);
-  AutoFacts blind = Changed(24, 5, 14);
-  blind.watched = false;
-  EXPECT_TRUE(DecideAuto(OnChange(), blind).full);
-  AutoFacts failed = Changed(200, 5, 14);
-  failed.failures = 1;
-  failed.tried = 100 * kS;
-  EXPECT_TRUE(DecideAuto(OnChange(), failed).full);
-  EXPECT_TRUE(DecideAuto(OnChange(), At(3600)).full);
 }
 
 TEST(AutoDecide, ToldToEndItSavesOnceMoreAndEnds) {
@@ -153,15 +124,9 @@ struct Simulation {
   int64_t backup_takes = 2 * kS;
   std::vector<int64_t> begun;  // seconds
 
-  void Change() {
-    if (!facts.first_change) facts.first_change = facts.now;
-    facts.last_change = facts.now;
-  }
-  // Until `until` seconds, with a change every `change_every` seconds (0: none); the store is there unless
-  // `broken`.
-  void Run(int64_t until, int64_t change_every, bool broken = false) {
+  // Until `until` seconds; the store is there unless `broken`.
+  void Run(int64_t until, bool broken = false) {
     for (; facts.now < until * kS; facts.now += kS) {
-      if (change_every > 0 && facts.now / kS % change_every == 0) Change();
       const AutoDecision decision = DecideAuto(rules, facts);
       if (decision.act != AutoAct::kBackUp) continue;
       const int64_t began = facts.now;
@@ -175,47 +140,43 @@ struct Simulation {
       facts.failures = 0;
       facts.took = backup_takes;
       facts.saved = began;
-      if (decision.full) facts.checked = began;
-      facts.first_change = facts.last_change = std::nullopt;
     }
   }
 };
 
-TEST(AutoSimulation, WorkThatNeverRestsIsSavedEveryTwoMinutes) {
+TEST(AutoSimulation, TheTimerRunsFromBeginToBegin) {
   Simulation simulation;
-  simulation.rules = OnChange();
-  simulation.Run(3600, 1);
-  EXPECT_GE(simulation.begun.size(), 28u);
-  EXPECT_LE(simulation.begun.size(), 32u);
+  simulation.Run(1201);
+  EXPECT_EQ(simulation.begun, (std::vector<int64_t>{0, 300, 600, 900, 1200}));
 }
 
-TEST(AutoSimulation, AFolderAtRestCostsOneCheckAnHour) {
+TEST(AutoSimulation, ABackupThatTakesLongerThanThePeriodIsFollowedByTheNext) {
   Simulation simulation;
-  simulation.rules = OnChange();
-  simulation.Run(5 * 3600, 0);
-  EXPECT_EQ(simulation.begun, (std::vector<int64_t>{0, 3600, 7200, 10'800, 14'400}));
+  simulation.backup_takes = 400 * kS;
+  simulation.Run(1000);
+  EXPECT_EQ(simulation.begun, (std::vector<int64_t>{0, 401, 802}));
 }
 
 TEST(AutoSimulation, AStoreThatIsGoneIsTriedLessAndLessAndUsedAgainWhenItIsBack) {
   Simulation simulation;
   simulation.rules = Every30();
-  simulation.Run(1, 0);
-  simulation.Run(4 * 3600, 0, true);
+  simulation.Run(1);
+  simulation.Run(4 * 3600, true);
   const size_t tries = simulation.begun.size();
   EXPECT_GE(tries, 15u);
   EXPECT_LE(tries, 40u);
-  simulation.Run(4 * 3600 + 700, 0);
+  simulation.Run(4 * 3600 + 700);
   EXPECT_EQ(simulation.begun.size(), tries + 1);
   EXPECT_EQ(simulation.facts.failures, 0);
 }
 
 RC_GTEST_PROP(AutoSimulation, BeforeTheEndOfAnAllocationTheWorkIsSaved, ()) {
   Simulation simulation;
-  simulation.rules.on_change = *rc::gen::arbitrary<bool>();
+  simulation.rules.every_us = *rc::gen::inRange<int64_t>(300, 40'000) * kS;
   simulation.backup_takes = *rc::gen::inRange<int64_t>(1, 60) * kS;
   const int64_t end = *rc::gen::inRange<int64_t>(60, 20'000);
   simulation.facts.end = end * kS;
-  simulation.Run(end, *rc::gen::inRange<int64_t>(0, 50));
+  simulation.Run(end);
   // The last one has begun as late as is safe, and has ended in time.
   RC_ASSERT(!simulation.begun.empty());
   RC_ASSERT(simulation.begun.back() >= end - 300);
@@ -230,16 +191,13 @@ RC_GTEST_PROP(AutoDecide, AWaitIsAlwaysForLater, ()) {
   };
   facts.now = time();
   facts.saved = maybe();
-  facts.checked = maybe();
   facts.tried = maybe();
   facts.failures = *rc::gen::inRange(0, 50);
-  facts.first_change = facts.last_change = maybe();
-  facts.watched = *rc::gen::arbitrary<bool>();
   facts.end = maybe();
   facts.asked = maybe();
   facts.stopped = maybe();
   AutoRules rules;
-  rules.on_change = *rc::gen::arbitrary<bool>();
+  rules.every_us = *rc::gen::inRange<int64_t>(1, 4000) * kS;
   const AutoDecision decision = DecideAuto(rules, facts);
   RC_ASSERT(decision.act != AutoAct::kWait || decision.at > facts.now);
 }

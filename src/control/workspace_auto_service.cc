@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <poll.h>
-#include <set>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -15,8 +14,6 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "control/folder_watch.h"
-#include "snapshot/ignore.h"
 #include "sys/fd.h"
 #include "sys/posix_files.h"
 #include "sys/signal_inbox.h"
@@ -26,18 +23,13 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000;
 constexpr int64_t kBeatUs = 60 * kSecond;
-// News is collected for a while before it is read: who writes all the time costs little.
-constexpr int64_t kNewsPauseUs = kSecond / 2;
-// A watch that could not be had is tried again with each full check; dirty paths past this many: look at
-// everything.
-constexpr size_t kDirtyMost = 20'000;
 
 // A backup that goes on in a thread of its own.
 class Running {
  public:
-  Running(const AutoServiceParts& parts, std::optional<std::vector<std::string>> dirty, int done_fd)
-      : dirty_(std::move(dirty)), thread_([this, &parts, done_fd] {
-          result_.emplace(parts.save(dirty_ ? &*dirty_ : nullptr, stop_));
+  Running(const AutoServiceParts& parts, int done_fd)
+      : thread_([this, &parts, done_fd] {
+          result_.emplace(parts.save(stop_));
           const uint64_t one = 1;
           (void)!write(done_fd, &one, sizeof one);
         }) {}
@@ -52,7 +44,6 @@ class Running {
   }
 
  private:
-  const std::optional<std::vector<std::string>> dirty_;
   std::atomic<bool> stop_ = false;
   std::optional<Result<AutoSaved>> result_;
   std::thread thread_;
@@ -61,10 +52,7 @@ class Running {
 class Service {
  public:
   Service(AutoServiceParts parts, SignalInbox inbox)
-      : parts_(std::move(parts)),
-        ignores_(Join(parts_.exclude, "\n")),
-        inbox_(std::move(inbox)),
-        done_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      : parts_(std::move(parts)), inbox_(std::move(inbox)), done_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   Result<void> Lock() {
     lock_ = Fd(open(parts_.lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -94,7 +82,6 @@ class Service {
   }
 
   bool Run() {
-    if (parts_.rules.on_change) Watch();
     while (true) {
       const AutoDecision decision = DecideAuto(parts_.rules, Facts());
       if (decision.act == AutoAct::kEnd) return End(!decision.unsaved);
@@ -112,7 +99,6 @@ class Service {
 
   AutoFacts Facts() {
     facts_.now = Now();
-    facts_.watched = watch_ != nullptr && !lost_;
     if (parts_.allocation_end != nullptr) parts_.state.job_end_us = parts_.allocation_end->end_us();
     if (parts_.state.job_end_us != 0)
       facts_.end = facts_.now + parts_.state.job_end_us - parts_.clock->WallUs();
@@ -127,51 +113,10 @@ class Service {
     return own.st_ino != there.st_ino || own.st_dev != there.st_dev;
   }
 
-  bool Ignores(std::string_view path, bool is_folder) const {
-    return path == ".overcap" || ignores_.Match(path, is_folder) == IgnoreVerdict::kIgnored;
-  }
-
-  // Changes before it stood are found by the backup that follows.
-  void Watch() {
-    AutoState& state = parts_.state;
-    auto watch = WatchFolder(state.folder,
-                             [this](std::string_view path, bool folder) { return Ignores(path, folder); });
-    if (watch) {
-      watch_ = std::move(*watch);
-      state.watch = std::string(watch_->Kind());
-      state.watch_note.clear();
-      return;
-    }
-    Unwatch(watch.error().message);
-  }
-
-  void Unwatch(const std::string& why) {
-    AutoState& state = parts_.state;
-    watch_.reset();
-    state.watch.clear();
-    if (state.watch_note != why) {
-      Tell(StrCat("changes are not watched: ", why, "; looks at everything every ",
-                  FormatDuration(parts_.rules.blind_us / kSecond), " instead"));
-    }
-    state.watch_note = why;
-    lost_ = true;
-  }
-
   void Begin(const AutoDecision& decision) {
-    const bool full = decision.full || lost_ || facts_.failures > 0 || !watch_;
-    // Again, so that what was changed before is seen, and what is changed from now on is told.
-    if (full && parts_.rules.on_change && !watch_) Watch();
-    if (watch_) Hear();
     began_ = Now();
-    began_full_ = full;
-    if (full) lost_ = false;
-    facts_.first_change = facts_.last_change = std::nullopt;
-    std::optional<std::vector<std::string>> dirty;
-    if (!full) dirty.emplace(dirty_.begin(), dirty_.end());
-    dirty_.clear();
     reason_ = decision.reason;
-    unsaved_since_ = std::exchange(parts_.state.changed_us, 0);
-    running_ = std::make_unique<Running>(parts_, std::move(dirty), done_.Get());
+    running_ = std::make_unique<Running>(parts_, done_.Get());
   }
 
   void Ended() {
@@ -193,7 +138,6 @@ class Service {
     facts_.failures = 0;
     facts_.took = Now() - began_;
     facts_.saved = began_;
-    if (began_full_) facts_.checked = began_;
     state.failures = 0;
     state.error.clear();
     state.saved_us = WallOf(began_);
@@ -205,7 +149,7 @@ class Service {
                   took, " (", AutoReasonText(reason_), ")",
                   saved.unread > 0 ? StrCat("; ", CountOf(saved.unread, "file"), " could not be read") : ""),
            saved.unread > 0);
-    } else if (reason_ != AutoReason::kCheck && reason_ != AutoReason::kChanged) {
+    } else {
       Tell(StrCat("nothing has changed (", AutoReasonText(reason_), "), looked for ", took));
     }
   }
@@ -213,10 +157,8 @@ class Service {
   void Failed(const Error& error) {
     AutoState& state = parts_.state;
     ++facts_.failures;
-    lost_ = true;
     state.failures = facts_.failures;
     state.failed_us = parts_.clock->WallUs();
-    state.changed_us = unsaved_since_ != 0 ? unsaved_since_ : state.changed_us;
     const bool other = state.error != error.message;
     state.error = error.message;
     // The same again and again is told by the state only.
@@ -225,21 +167,6 @@ class Service {
                                 ? "there is no backup yet"
                                 : StrCat("the last backup is of ", FormatTimeLocal(state.saved_us));
     Tell(StrCat("cannot save: ", error.message, "; tries again; ", age), true);
-  }
-
-  void Hear() {
-    auto news = watch_->Take();
-    if (!news) return Unwatch(news.error().message);
-    if (!news->changed) return;
-    lost_ = lost_ || news->lost;
-    for (const auto* list : {&news->folders, &news->deep}) dirty_.insert(list->begin(), list->end());
-    if (dirty_.size() > kDirtyMost) {
-      lost_ = true;
-      dirty_.clear();
-    }
-    facts_.last_change = Now();
-    if (!facts_.first_change) facts_.first_change = facts_.last_change;
-    if (parts_.state.changed_us == 0) parts_.state.changed_us = parts_.clock->WallUs();
   }
 
   void TakeSignals() {
@@ -262,7 +189,6 @@ class Service {
   void Note(const AutoDecision& decision) {
     AutoState& state = parts_.state;
     state.doing = running_ ? "saves" : facts_.failures > 0 ? "paused" : "waits";
-    state.watched = facts_.watched;
     const bool waits = !running_ && decision.act == AutoAct::kWait;
     state.next_us = waits ? WallOf(decision.at) / kSecond * kSecond : 0;
     state.next_why = std::string(waits ? AutoReasonText(decision.reason) : "");
@@ -294,19 +220,12 @@ class Service {
     const int64_t now = Now();
     int64_t until = now + kBeatUs;
     if (!running_ && decision.act == AutoAct::kWait) until = std::min(until, decision.at);
-    const bool hears = watch_ != nullptr && now >= heard_at_ + kNewsPauseUs;
-    if (watch_ && !hears) until = std::min(until, heard_at_ + kNewsPauseUs);
     pollfd waits[] = {{inbox_.PollFd(), POLLIN, 0},
                       {done_.Get(), POLLIN, 0},
-                      {hears ? watch_->PollFd() : -1, POLLIN, 0},
                       {parts_.allocation_end != nullptr ? parts_.allocation_end->PollFd() : -1, POLLIN, 0}};
     const int64_t ms = std::clamp<int64_t>((until - now + 999) / 1000, 0, 60'000);
-    if (poll(waits, 4, static_cast<int>(ms)) < 0) return;
-    if (waits[3].revents != 0) parts_.allocation_end->Taken();
-    if (waits[2].revents != 0) {
-      heard_at_ = Now();
-      Hear();
-    }
+    if (poll(waits, 3, static_cast<int>(ms)) < 0) return;
+    if (waits[2].revents != 0) parts_.allocation_end->Taken();
     if (waits[1].revents != 0) Ended();
     if (waits[0].revents != 0) TakeSignals();
   }
@@ -317,7 +236,6 @@ class Service {
     state.next_us = 0;
     state.next_why.clear();
     state.ended_why = std::string(why);
-    if (!saved && state.changed_us == 0) state.changed_us = unsaved_since_;
     Write(true);
     if (saved) {
       Tell(StrCat("ends: all is saved in ", state.snapshot.substr(0, 10)), !state.job.empty());
@@ -332,17 +250,12 @@ class Service {
   }
 
   AutoServiceParts parts_;
-  const IgnoreRules ignores_;
   SignalInbox inbox_;
   Fd done_, lock_;
-  std::unique_ptr<FolderWatch> watch_;
   AutoFacts facts_;
-  std::set<std::string> dirty_;
-  bool lost_ = false;  // not everything that changed is in dirty_
   std::unique_ptr<Running> running_;
-  int64_t began_ = 0, unsaved_since_ = 0, heard_at_ = 0, written_at_ = 0;
-  bool began_full_ = true;
-  AutoReason reason_ = AutoReason::kNone;
+  int64_t began_ = 0, written_at_ = 0;
+  AutoReason reason_ = AutoReason::kFirst;
   AutoState written_;
 };
 

@@ -31,10 +31,8 @@ struct AutoServiceParts {
   AutoState state;         // who and where it is; the rest is filled in
   std::string state_file;  // "": not kept
   std::string lock_file;
-  std::vector<std::string> exclude;  // patterns whose changes do not count
-  // Saves. `dirty` names what may have changed; nullptr: look at everything. Called from a thread of its own,
-  // one at a time; ends soon when `stop` is set.
-  std::function<Result<AutoSaved>(const std::vector<std::string>* dirty, const std::atomic<bool>& stop)> save;
+  // Saves. Called from a thread of its own, one at a time; ends soon when `stop` is set.
+  std::function<Result<AutoSaved>(const std::atomic<bool>& stop)> save;
   // What the user should know: a line without its end. `important`: also for the job's log.
   std::function<void(std::string_view line, bool important)> tell;
   const Clock* clock = nullptr;

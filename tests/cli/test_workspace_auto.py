@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service that saves a workspace by itself: it outlives its starter, hears of changes, and never gives up quietly."""
+"""The service that saves a workspace by itself: it outlives its starter, keeps its timer, and never gives up quietly."""
 import json
 import os
 import pathlib
 import pty
+import re
+import shlex
 import shutil
 import signal
 import subprocess
 import time
 import unittest
 
-from overcap_rig import Rig, alive, main, needs_root
+from overcap_rig import Rig, alive, main
 
 
 class AutoRig(Rig):
@@ -79,28 +81,20 @@ class Service(AutoRig):
     def test_there_is_one_per_workspace(self):
         pid = self.auto("--every", "1h")["pid"]
         self.assertIn("already", self.ok("workspace", "auto", "work", "--every", "1h").out)
-        self.refused("workspace", "auto", "work", "--on-change", status=6, says="--stop")
+        self.refused("workspace", "auto", "work", status=6, says="--stop")
         self.refused("workspace", "auto", "work", "--every", "5m", "--foreground", status=6, says="already")
         self.assertEqual(self.state()["pid"], pid)
         self.kill(pid)
         self.until(lambda: self.state()["life"] == "died", "its death to be seen")
         self.assertNotEqual(self.auto("--every", "1h")["pid"], pid)
 
-    def test_changes_are_saved_a_moment_after_they_are_made(self):
-        self.auto("--on-change", "--settle", "1s")
-        state = self.until_state("it to watch", lambda s: s["doing"] == "waits" and s["watch"])
-        self.assertEqual(state["work"], "saved")
-        before = self.snapshots()
-        self.write("new/deep/er.txt", "fresh\n", base=self.folder)
-        self.until(lambda: self.newest("new/deep/er.txt") == "fresh\n", "the change to be saved")
-        self.write("new/deep/er.txt", "again\n", base=self.folder)
-        self.until(lambda: self.newest("new/deep/er.txt") == "again\n", "the change of a new folder's file to be saved")
-        os.rename(self.folder / "new", self.folder / "moved")
-        self.until(lambda: self.newest("moved/deep/er.txt") == "again\n", "the moved folder to be saved")
-        self.until_state("all to be saved", lambda s: s["work"] == "saved" and s["doing"] == "waits")
-        self.assertLessEqual(self.snapshots(), before + 6)  # not one for each event
+    def test_without_a_time_it_saves_every_five_minutes(self):
+        self.assertEqual(self.auto()["rules"], "every 5m")
+        state = self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
+        self.assertEqual(state["next_why"], "time")
+        self.assertAlmostEqual(state["next_us"], state["saved_us"] + 300_000_000, delta=3_000_000)
 
-    def test_the_clock_alone_is_enough(self):
+    def test_a_timer_of_a_second_saves_what_changes(self):
         self.auto("--every", "1s")
         self.write("a", "1\n", base=self.folder)
         self.until(lambda: self.newest("a") == "1\n", "the backup")
@@ -114,10 +108,10 @@ class Service(AutoRig):
         self.assertTrue(alive(pid))
 
     def test_rules_that_make_no_sense_are_refused(self):
-        self.refused("workspace", "auto", "work", status=2, says="--every")
-        self.refused("workspace", "auto", "work", "--every", "1h", "--on-change", status=2)
+        for flags in (("--on-change",), ("--every", "1h", "--settle", "1s"), ("--max-delay", "1m"), ("--check", "1h")):
+            self.refused("workspace", "auto", "work", *flags, status=2, says="use '--every 5m'")
+        self.refused("workspace", "auto", "work", "--reboot", status=2, says="systemd user unit")
         self.refused("workspace", "auto", "work", "--every", "soon", status=2, says="--every")
-        self.refused("workspace", "auto", "work", "--every", "1h", "--settle", "1s", status=2, says="--settle")
         self.refused("workspace", "auto", "nosuch", "--every", "1h", status=3)
         self.refused("workspace", "auto", "work", "--status", status=3, says="by itself")
 
@@ -130,105 +124,109 @@ case $1 in
   *) exit 2 ;;
 esac
 """
-# In a mount namespace of its own, with nothing of the machine's cron: the crontab is put in, the service is killed as by a power cut, cron starts.
-BOOT = """
-mount -t tmpfs none /var/spool/cron && mkdir -m 1730 /var/spool/cron/crontabs && chgrp crontab /var/spool/cron/crontabs || exit 1
-mount -t tmpfs none /run && mount -t tmpfs none /etc/cron.d && mount --bind /dev/null /etc/crontab || exit 1
-told=$("$1" workspace auto work --every 1h --reboot --json) || exit 1
-echo "$told"
-crontab -l >&2
-kill -9 "$(echo "$told" | sed -n 's/.*"pid": *\\([0-9]*\\).*/\\1/p')" || exit 1
-exec timeout 20 cron -f
-"""
+OTHERS = "# mine\n0 3 * * * true\n@reboot env true # overcap workspace auto 0123\n"
 
 
-class Reboot(AutoRig):
+class LinesOfOlderVersions(AutoRig):
+    """Before 0.1.0 `workspace auto --reboot` wrote a line into the user's crontab."""
     def setUp(self):
         super().setUp()
         self.crontab = self.root / "crontab"
-        self.crontab.write_text("# mine\n0 3 * * * true\n")
         self.write("bin/crontab", CRONTAB, mode=0o755, base=self.root)
         self.env["PATH"] = f"{self.root}/bin:{self.env['PATH']}"
+        self.workspace_id = json.loads((self.home / "workspaces/work/workspace.json").read_text())["id"]
 
-    def cut_power(self, pid):
-        self.kill(pid)
-        self.until(lambda: not alive(pid), "it to be gone")
+    def store_line(self, *flags):
+        """The line of an older version; returns its command as cron's shell gets it."""
+        words = ["env", f"PATH={self.env['PATH']}", f"OVERCAP_HOME={self.home}", str(self.binary), "--cluster", "local", "workspace", "auto",
+                 "work", *flags]
+        self.crontab.write_text(f"{OTHERS}@reboot {shlex.join(words)} # overcap workspace auto {self.workspace_id}\n")
+        return words
 
-    def own_line(self):
-        lines = self.crontab.read_text().splitlines()
-        self.assertEqual(lines[:2], ["# mine", "0 3 * * * true"])
-        return lines[2:]
+    def as_cron(self, words):
+        bare = {"HOME": self.env["HOME"], "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin", "E2E_ROOT": str(self.root)}
+        return subprocess.run(words, env=bare, cwd="/", stdin=subprocess.DEVNULL, timeout=60, check=True, capture_output=True, text=True)
 
-    def test_a_line_in_the_crontab_starts_it_again_until_it_is_stopped(self):
-        pid = self.auto("--every", "1h", "--reboot")["pid"]
-        (line,) = self.own_line()
-        self.assertIn("already", self.ok("workspace", "auto", "work", "--every", "1h", "--reboot").err)
-        self.assertEqual(self.own_line(), [line])
-        self.cut_power(pid)
-        words = line.removeprefix("@reboot ").replace("\\%", "%")
-        bare = {"HOME": self.env["HOME"], "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin", "E2E_ROOT": str(self.root)}  # as cron has it
-        subprocess.run(["/bin/sh", "-c", words], env=bare, cwd="/", timeout=30, check=True, capture_output=True)
-        state = self.until_state("the first backup", lambda s: s["life"] == "runs" and s["saved_us"] and s["doing"] == "waits")
-        self.assertNotEqual(state["pid"], pid)
-        self.assertEqual(state["rules"], "every 1h")
-        self.cut_power(state["pid"])
-        self.auto("--on-change", "--reboot")  # other rules take the place of the old ones
-        self.assertIn("--on-change", self.own_line()[0])
-        self.assertEqual(len(self.own_line()), 1)
-        self.assertIn("no longer started after a reboot", self.ok("workspace", "auto", "work", "--stop").err)
-        self.assertEqual(self.own_line(), [])
-
-    def test_it_can_be_taken_back_where_nothing_runs(self):
-        pid = self.auto("--every", "1h", "--reboot")["pid"]
-        self.until_state("the first backup", lambda s: s["saved_us"])
-        self.cut_power(pid)
-        self.ok("workspace", "auto", "work", "--stop")
-        self.assertEqual(self.own_line(), [])
+    def test_a_start_and_a_stop_remove_the_line_and_no_other(self):
+        self.store_line("--every", "1h")
+        self.assertIn("systemd user unit", self.ok("workspace", "auto", "work", "--every", "1h").err)
+        self.assertEqual(self.crontab.read_text(), OTHERS)
+        self.store_line("--every", "1h")
+        self.assertIn("crontab", self.ok("workspace", "auto", "work", "--stop").err)
+        self.assertEqual(self.crontab.read_text(), OTHERS)
+        self.store_line("--every", "1h")
+        self.ok("workspace", "auto", "work", "--stop")  # nothing runs: to remove the line is enough
+        self.assertEqual(self.crontab.read_text(), OTHERS)
         self.refused("workspace", "auto", "work", "--stop", status=3)
 
-    def test_what_cannot_be_done_is_told_before_anything_is_started(self):
-        rules = ("workspace", "auto", "work", "--every", "1h", "--reboot")
-        self.refused(*rules, "--foreground", status=2, says="--reboot")
-        self.refused(*rules, status=2, says="job", env={**self.env, "SLURM_JOB_ID": "7"})
-        self.write("bin/crontab", "#!/bin/sh\necho 'You (ann) are not allowed to use this program (crontab)' >&2\nexit 1\n", mode=0o755,
-                   base=self.root)
-        self.refused(*rules, status=4, says="You (ann) are not allowed")
-        (self.root / "bin/crontab").unlink()
-        self.refused(*rules, status=3, says="crontab", env={**self.env, "PATH": str(self.root / "bin")})
-        self.assertEqual(self.own_line(), [])
-        self.refused("workspace", "auto", "work", "--stop", status=3)
+    def test_a_start_that_is_refused_keeps_the_line(self):
+        self.store_line("--on-change")
+        before = self.crontab.read_text()
+        self.refused("workspace", "auto", "work", "--on-change", status=2, says="--every 5m")
+        self.assertEqual(self.crontab.read_text(), before)
 
-    @needs_root
-    def test_a_real_cron_starts_it(self):
-        if not all(map(shutil.which, ("cron", "crontab", "unshare"))):
-            raise unittest.SkipTest("NOT TESTED: no cron here")
-        (self.root / "bin/crontab").unlink()
-        cron = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sh", "-c", BOOT, "sh", str(self.binary)], env=self.env,
-                                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def test_cron_starts_it_once_more_and_on_change_is_every_five_minutes(self):
+        words = self.store_line("--settle", "1s", "--on-change")
+        self.assertIn("systemd user unit", self.as_cron(words).stderr)
+        self.assertEqual(self.until_state("the first backup", lambda s: s["saved_us"])["rules"], "every 5m")
+        self.assertEqual(self.crontab.read_text(), OTHERS)
+
+    def test_a_crontab_that_cannot_be_changed_keeps_nothing_from_starting(self):
+        self.store_line("--every", "1h")
+        self.write("bin/crontab", CRONTAB.replace('cat > "$E2E_ROOT/crontab"', "{ echo 'disk full' >&2; exit 1; }"), mode=0o755, base=self.root)
+        self.assertIn("disk full", self.ok("workspace", "auto", "work", "--every", "1h").err)
+        self.assertEqual(self.state()["life"], "runs")
+
+
+class SystemdUnit(AutoRig):
+    """The recipe in docs/manual/workspaces-auto.md."""
+    def unit(self):
+        manual = pathlib.Path(__file__).resolve().parents[2] / "docs/manual/workspaces-auto.md"
+        (unit,) = re.findall(r"```ini\n(.*?)```", manual.read_text(), re.S)
+        return unit.replace("%h/.local/bin/overcap", str(self.binary))
+
+    def test_systemd_accepts_it(self):
+        if not shutil.which("systemd-analyze"):
+            raise unittest.SkipTest("NOT TESTED: no systemd-analyze here")
+        file = self.root / "overcap-auto@work.service"
+        file.write_text(self.unit())
+        done = subprocess.run(["systemd-analyze", "verify", "--user", "--man=no", str(file)], env={**self.env, "XDG_RUNTIME_DIR": str(self.root)},
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+
+    def test_its_command_saves_until_it_is_ended(self):
+        (command,) = re.findall(r"^ExecStart=(.*)$", self.unit(), re.M)
+        bare = {"HOME": self.env["HOME"], "PATH": "/usr/bin:/bin", "OVERCAP_HOME": str(self.home)}
+        service = subprocess.Popen(shlex.split(command.replace("%i", "work")), env=bare, cwd=bare["HOME"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
-            first = json.loads(cron.stdout.readline())["pid"]
-            self.until_state("cron to start it", lambda s: s["life"] == "runs" and s["pid"] != first and s["saved_us"])
+            self.until(lambda: list((self.home / "workspaces/work/auto").glob("*.json")), "it to begin")
+            state = self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
+            self.assertEqual((state["pid"], state["rules"]), (service.pid, "every 5m"))
+            self.write("a", "1\n", base=self.folder)
         finally:
-            cron.terminate()
-            said = cron.communicate(timeout=30)[1]
-        self.assertIn("@reboot env PATH=", said)
+            service.terminate()
+            said = service.communicate(timeout=60)[0]
+        self.assertEqual(service.returncode, 0)
+        self.assertIn("ends: all is saved", said)
+        self.assertEqual(self.newest("a"), "1\n")
 
 
 class Trouble(AutoRig):
     def test_a_store_that_vanishes_is_waited_for(self):
-        pid = self.auto("--on-change", "--settle", "1s")["pid"]
+        pid = self.auto("--every", "1s")["pid"]
         self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
         away = self.home / "away"
         os.rename(self.home / "store", away)
         self.write("a", "1\n", base=self.folder)
         state = self.until_state("it to fail", lambda s: s["failures"] >= 1)
-        self.assertEqual((state["doing"], state["work"]), ("paused", "newer"))
+        self.assertEqual(state["doing"], "paused")
         self.assertTrue(state["error"])
-        self.assertIn("older than the work", self.ok("workspace", "auto", "work", "--status").out)
+        self.assertIn("failed: ", self.ok("workspace", "auto", "work", "--status").out)
         os.rename(away, self.home / "store")
         os.kill(pid, signal.SIGUSR1)  # else it would try again by itself, a little later
         self.until(lambda: self.newest("a") == "1\n", "the backup")
-        self.until_state("the failure to be forgotten", lambda s: s["failures"] == 0 and s["work"] == "saved")
+        self.until_state("the failure to be forgotten", lambda s: s["failures"] == 0)
         self.assertIn("cannot save", self.log_text())
         self.assertIn("reached again", self.log_text())
 
@@ -240,7 +238,7 @@ class Trouble(AutoRig):
         self.assertIn("older than the work", self.log_text())
 
     def test_a_folder_that_is_gone_ends_nothing(self):
-        pid = self.auto("--on-change", "--settle", "1s")["pid"]
+        pid = self.auto("--every", "10h")["pid"]
         self.until_state("the first backup", lambda s: s["saved_us"] and s["doing"] == "waits")
         os.rename(self.folder, self.root / "away")
         os.kill(pid, signal.SIGUSR1)

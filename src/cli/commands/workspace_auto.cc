@@ -10,8 +10,8 @@
 #include "base/units.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/workspace_words.h"
+#include "control/auto_leftovers.h"
 #include "control/auto_requests.h"
-#include "control/reboot_line.h"
 #include "control/workspace_auto_log.h"
 #include "control/workspace_auto_service.h"
 #include "control/workspace_auto_start.h"
@@ -21,19 +21,22 @@ namespace overcap::cli {
 namespace {
 
 constexpr Flag kWorkspaceAutoFlags[] = {
-    {"--every", "", "TIME", "save it every so often: 30m, 2h"},
-    {"--on-change", "", "", "save it a moment after something in it has changed"},
-    {"--settle", "", "TIME", "with --on-change: after the last change; by default 10s"},
-    {"--max-delay", "", "TIME", "with --on-change: but not later than this after the first; by default 2m"},
-    {"--check", "", "TIME",
-     "with --on-change: look at everything so often, whatever was told; by default 1h"},
+    {"--every", "", "TIME", "save it every so often: 30m, 2h; by default 5m"},
     {"--margin", "", "TIME", "save it so long before the allocation ends; by default 5m"},
-    {"--reboot", "", "", "start it again after each reboot: a line in your crontab, until --stop"},
     {"--status", "", "", "tell how it goes"},
     {"--stop", "", "", "end it, after a last backup"},
     {"--foreground", "", "", "stay here: for job scripts and other services"},
     {"--log", "", "FILE", "with --foreground: write there instead of to stderr"},
     {"--passphrase-stdin", "", "", "with --foreground: the passphrase comes from stdin"},
+};
+
+// Flags of older versions, and what to use in their place.
+constexpr FlagSynonym kRemovedFlags[] = {
+    {"--on-change", "use '--every 5m'"},
+    {"--settle", "it went with --on-change: use '--every 5m'"},
+    {"--max-delay", "it went with --on-change: use '--every 5m'"},
+    {"--check", "it went with --on-change: use '--every 5m'"},
+    {"--reboot", "use a systemd user unit: docs/manual/workspaces-auto.md has one"},
 };
 
 constexpr int64_t kSecond = 1'000'000, kStopPatienceUs = 120 * kSecond, kHolderPatienceUs = 10 * kSecond,
@@ -48,27 +51,13 @@ Result<void> ReadTime(const Args& args, std::string_view flag, int64_t* us) {
 
 Result<AutoRules> ReadRules(const Args& args) {
   AutoRules rules;
-  rules.on_change = args.Has("--on-change");
-  if (rules.on_change == args.Has("--every")) {
-    return Fail(ErrorCode::kUsage,
-                rules.on_change ? "--every and --on-change cannot go together" : "when is it to be saved?",
-                "--every 30m, or --on-change");
-  }
-  for (const std::string_view flag : {"--settle", "--max-delay", "--check"}) {
-    if (args.Has(flag) && !rules.on_change)
-      return Fail(ErrorCode::kUsage, StrCat(flag, " goes with --on-change"));
-  }
   OC_TRY_VOID(ReadTime(args, "--every", &rules.every_us));
-  OC_TRY_VOID(ReadTime(args, "--settle", &rules.quiet_us));
-  OC_TRY_VOID(ReadTime(args, "--max-delay", &rules.most_us));
-  OC_TRY_VOID(ReadTime(args, "--check", &rules.check_us));
   OC_TRY_VOID(ReadTime(args, "--margin", &rules.margin_us));
-  rules.blind_us = std::min(rules.blind_us, rules.check_us);
   return rules;
 }
 
 std::string RulesText(const AutoRules& rules) {
-  return rules.on_change ? "on change" : StrCat("every ", FormatDuration(rules.every_us / kSecond));
+  return StrCat("every ", FormatDuration(rules.every_us / kSecond));
 }
 
 Result<int> TellStatus(World& world, const FoundWorkspace& found, const std::string& host) {
@@ -89,7 +78,7 @@ Result<int> TellStatus(World& world, const FoundWorkspace& found, const std::str
   if (states.empty()) {
     return Fail(ErrorCode::kNotFound,
                 StrCat("nothing saves workspace '", found.workspace.name, "' by itself"),
-                "overcap workspace auto --on-change");
+                "overcap workspace auto --every 5m");
   }
   for (const AutoState& state : states) {
     const std::vector<std::string> lines = AutoLines(state, LifeOf(state, host, now_us), now_us);
@@ -98,23 +87,22 @@ Result<int> TellStatus(World& world, const FoundWorkspace& found, const std::str
   return 0;
 }
 
-std::string RebootMark(const Workspace& workspace) {
-  return StrCat("overcap workspace auto ", workspace.id);
-}
-
-// So that no reboot brings back what was ended. Where there is no crontab there is no line either.
-Result<bool> DropRebootLine(const WorkspaceWorld& workspaces, const Workspace& workspace) {
-  auto dropped = SetRebootLine(workspaces.variables, "", RebootMark(workspace));
-  if (!dropped && dropped.error().code != ErrorCode::kNotFound && dropped.error().code != ErrorCode::kDenied)
-    return dropped;
-  return dropped.value_or(false);
+// The line that an older version put into the user's crontab. True: there was one.
+bool DropCrontabLine(World& world, const WorkspaceWorld& workspaces, const Workspace& workspace) {
+  const auto removed = RemoveCrontabLine(workspaces.variables, workspace.id);
+  if (!removed) world.out().Warn(StrCat(removed.error().message, "; ", removed.error().hint));
+  if (!removed.value_or(false)) return false;
+  world.out().Note(
+      "removed the crontab line that started it after each reboot; docs/manual/workspaces-auto.md has a "
+      "systemd "
+      "user unit for that");
+  return true;
 }
 
 Result<int> Stop(World& world, const WorkspaceWorld& workspaces, const FoundWorkspace& found) {
   const Workspace& workspace = found.workspace;
   const std::string& host = workspaces.host;
-  OC_TRY(dropped, DropRebootLine(workspaces, workspace));
-  if (dropped) world.out().Note("it is no longer started after a reboot");
+  const bool dropped = DropCrontabLine(world, workspaces, workspace);
   auto ended = StopAutoService(workspace.root, workspace.name, host, found.folder, kStopPatienceUs);
   if (!ended && ended.error().code == ErrorCode::kNotFound && dropped) return 0;
   if (!ended && ended.error().code == ErrorCode::kNotFound) {
@@ -141,56 +129,19 @@ Result<int> Stop(World& world, const WorkspaceWorld& workspaces, const FoundWork
   return 0;
 }
 
-// Of this command line: what every way to start it has.
-std::vector<std::string> RuleWords(World& world, const Args& args, const FoundWorkspace& found) {
+// The words of the service's own command line.
+std::vector<std::string> ServiceWords(World& world, const Args& args, const FoundWorkspace& found,
+                                      const std::string& log) {
   std::vector<std::string> argv = {world.binary()};
   const std::string& file = world.config_places().named_file;
   if (!file.empty()) argv.insert(argv.end(), {"--config", file});
   argv.insert(argv.end(), {"--cluster", world.cluster_name(), "workspace", "auto", found.workspace.name});
-  for (const std::string_view flag : {"--every", "--settle", "--max-delay", "--check", "--margin"}) {
+  for (const std::string_view flag : {"--every", "--margin"}) {
     if (args.Has(flag)) argv.insert(argv.end(), {std::string(flag), std::string(args.Get(flag))});
   }
-  if (args.Has("--on-change")) argv.push_back("--on-change");
-  return argv;
-}
-
-// The words of the service's own command line.
-std::vector<std::string> ServiceWords(World& world, const Args& args, const FoundWorkspace& found,
-                                      const std::string& log) {
-  std::vector<std::string> argv = RuleWords(world, args, found);
   argv.insert(argv.end(), {"--foreground", "--log", log});
   if (found.workspace.secret == WorkspaceSecret::kPassphrase) argv.push_back("--passphrase-stdin");
   return argv;
-}
-
-// With --reboot: refuses what no reboot could start again, before anything is started.
-Result<std::string> RebootLineOf(World& world, const Args& args, const WorkspaceWorld& workspaces,
-                                 const FoundWorkspace& found) {
-  if (!args.Has("--reboot")) return std::string();
-  if (!AllocationHere(workspaces.variables).job.empty())
-    return Fail(ErrorCode::kUsage, "--reboot makes no sense in a job, which does not outlive one",
-                "let the job's script start it");
-  if (found.workspace.secret == WorkspaceSecret::kPassphrase &&
-      workspaces.variables.Get("OVERCAP_PASSPHRASE_FILE").empty())
-    return Fail(ErrorCode::kUsage, "nobody can type a passphrase after a reboot",
-                "OVERCAP_PASSPHRASE_FILE names a file that has it");
-  std::vector<std::string> words = {"env"};
-  for (const char* name : {"PATH", "OVERCAP_HOME", "OVERCAP_CONFIG", "OVERCAP_PASSPHRASE_FILE",
-                           "XDG_CONFIG_HOME", "XDG_STATE_HOME"}) {
-    if (workspaces.variables.Has(name)) words.push_back(StrCat(name, "=", workspaces.variables.Get(name)));
-  }
-  const std::vector<std::string> command = RuleWords(world, args, found);
-  words.insert(words.end(), command.begin(), command.end());
-  return RebootLine(words, RebootMark(found.workspace));
-}
-
-Result<void> KeepRebootLine(World& world, const WorkspaceWorld& workspaces, const Workspace& workspace,
-                            const std::string& line) {
-  if (line.empty()) return {};
-  OC_TRY(changed, SetRebootLine(workspaces.variables, line, RebootMark(workspace)));
-  world.out().Note(changed ? "a line in your crontab starts it again after a reboot"
-                           : "a line in your crontab starts it again after a reboot already");
-  return {};
 }
 
 // In a held allocation its holder starts it: what a shell there starts ends with the shell.
@@ -207,11 +158,10 @@ Result<pid_t> StartWhereItLasts(const WorkspaceWorld& workspaces, const FoundWor
 Result<int> Start(World& world, const Args& args, const WorkspaceWorld& workspaces,
                   const FoundWorkspace& found, const AutoRules& rules) {
   const Workspace& workspace = found.workspace;
-  OC_TRY(reboot_line, RebootLineOf(world, args, workspaces, found));
   if (const pid_t pid = LastingLockHolder(found.folder, kDyingUs)) {
     const auto state = ReadAutoState(workspace.root, workspace.name, workspaces.host);
     if (state && state->pid == pid && state->rules == RulesText(rules)) {
-      OC_TRY_VOID(KeepRebootLine(world, workspaces, workspace, reboot_line));
+      DropCrontabLine(world, workspaces, workspace);
       world.out().Line(StrCat("workspace '", workspace.name, "' is saved by itself already (pid ", pid, ", ",
                               state->rules, ")"));
       return 0;
@@ -227,13 +177,13 @@ Result<int> Start(World& world, const Args& args, const WorkspaceWorld& workspac
     OC_TRY(secret, SecretOf(workspaces, workspace));
     start.secret = std::move(secret);
   }
-  OC_TRY_VOID(KeepRebootLine(world, workspaces, workspace, reboot_line));
   start.log = AutoLogFile(workspace.root, workspace.name, workspaces.host);
   start.argv = ServiceWords(world, args, found, start.log);
   start.variables = workspaces.variables;
   start.variables.Set("PWD", found.folder);
   start.in_job = !AllocationHere(workspaces.variables).job.empty();
   OC_TRY(pid, StartWhereItLasts(workspaces, found, start));
+  DropCrontabLine(world, workspaces, workspace);
   if (world.out().json()) {
     JsonWriter json;
     json.BeginObject().Field("workspace", workspace.name).Field("folder", found.folder).Field("pid", pid);
@@ -256,14 +206,12 @@ Result<std::string> SecretFromStdin() {
 }
 
 Result<AutoSaved> Save(const WorkspaceWorld& workspaces, const FoundWorkspace& found,
-                       const std::vector<std::string>* dirty, const std::atomic<bool>& stop) {
+                       const std::atomic<bool>& stop) {
   OC_TRY(now, FindWorkspaceHere(workspaces, found.workspace.name));
   OC_TRY(repository, OpenRepositoryOf(workspaces, now.workspace));
   WorkspaceBackupOptions options;
   options.who = "overcap workspace auto";
   options.stop = &stop;
-  if (dirty != nullptr) options.dirty_hint = *dirty;
-  options.only_known_dirty = dirty != nullptr;
   OC_TRY(backup, BackUpWorkspace(workspaces, now, repository, options));
   return AutoSaved{backup.Newest().Id(), backup.report.snapshot.has_value(), backup.report.new_bytes,
                    backup.report.unread};
@@ -291,11 +239,8 @@ Result<int> Serve(const Args& args, WorkspaceWorld workspaces, const FoundWorksp
   parts.state.job_end_us = allocation.end_us;
   parts.state_file = AutoStateFile(workspace.root, workspace.name, workspaces.host);
   parts.lock_file = AutoLockFile(found.folder);
-  parts.exclude = workspace.exclude;
   parts.clock = workspaces.clock;
-  parts.save = [&](const std::vector<std::string>* dirty, const std::atomic<bool>& stop) {
-    return Save(workspaces, found, dirty, stop);
-  };
+  parts.save = [&](const std::atomic<bool>& stop) { return Save(workspaces, found, stop); };
   const AllocationEndWatch allocation_end(workspaces.variables, allocation.end_us);
   parts.allocation_end = &allocation_end;
   AutoLog log(std::string(args.Get("--log")), !allocation.job.empty());
@@ -331,7 +276,7 @@ Result<int> RunWorkspaceAuto(World& world, const Args& args) {
     }
     return Start(world, args, workspaces, found, rules);
   }
-  if (args.Has("--reboot")) return Fail(ErrorCode::kUsage, "--reboot and --foreground cannot go together");
+  if (!detached) DropCrontabLine(world, workspaces, found.workspace);
   auto status = Serve(args, std::move(workspaces), found, rules, detached);
   if (!status && detached) {
     printf("%s %s\n", std::string(ErrorCodeName(status.error().code)).c_str(),
@@ -345,12 +290,13 @@ Result<int> RunWorkspaceAuto(World& world, const Args& args) {
 
 constinit const Command kWorkspaceAuto = {
     .name = "workspace auto",
-    .summary = "save a workspace by itself, in the background, on every change or every so often",
-    .usage = "[NAME] --every TIME | --on-change | --status | --stop",
+    .summary = "save a workspace by itself, in the background, every so often",
+    .usage = "[NAME] [--every TIME] | --status | --stop",
     .flags = kWorkspaceAutoFlags,
     .max_words = 1,
     .run = RunWorkspaceAuto,
     .group = CommandGroup::kCode,
+    .synonyms = kRemovedFlags,
 };
 
 }  // namespace overcap::cli
