@@ -17,8 +17,6 @@ BackupRequest RequestFor(const WorkspaceWorld& world, const FoundWorkspace& foun
   request.write_unchanged = !options.message.empty();  // who gives words wants to find them
   request.seen_file = SeenFileOf(found.folder);
   request.exclude = found.workspace.exclude;
-  request.dirty_hint = options.dirty_hint;
-  request.only_known_dirty = options.only_known_dirty;
   request.progress = options.progress;
   request.stop = options.stop;
   return request;

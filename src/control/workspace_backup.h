@@ -18,8 +18,6 @@ namespace overcap {
 struct WorkspaceBackupOptions {
   std::string message;
   std::string_view who = "overcap workspace backup";  // for others who find the folder locked
-  std::vector<std::string> dirty_hint;                // as in BackupRequest
-  bool only_known_dirty = false;
   bool read_all = false;  // every file is read, whatever the cache says: after damage in the repository
   std::function<void(const BackupProgress&)> progress;
   const std::atomic<bool>* stop = nullptr;

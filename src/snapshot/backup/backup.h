@@ -27,11 +27,9 @@ struct BackupRequest {
   std::string workspace;
   std::string host, user, message;
   std::string seen_file;  // the local cache (docs/formats/snapshot.md, "Local knowledge"); "": none
-  std::vector<std::string> exclude;     // patterns as in .gitignore files, relative to the folder
-  std::vector<std::string> dirty_hint;  // of --on-change: paths that may differ; empty: all
-  bool only_known_dirty = false;        // trust dirty_hint: nothing else is looked at
-  bool write_unchanged = false;         // a snapshot also when the tree is that of the newest
-  int threads = 0;                      // 0: as many as there are processors, 8 at most
+  std::vector<std::string> exclude;  // patterns as in .gitignore files, relative to the folder
+  bool write_unchanged = false;      // a snapshot also when the tree is that of the newest
+  int threads = 0;                   // 0: as many as there are processors, 8 at most
   std::function<void(const BackupProgress&)> progress;  // from any thread, not too often (10 a second)
   const std::atomic<bool>* stop =
       nullptr;  // set: ends soon with kConflict; what was stored serves the next backup

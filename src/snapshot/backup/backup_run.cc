@@ -62,8 +62,6 @@ Result<void> BackupRun::LookAround() {
   scan.folder = folder_;
   scan.seen = seen_ ? &*seen_ : nullptr;
   scan.exclude = request_.exclude;
-  scan.dirty_hint = request_.dirty_hint;
-  scan.only_known_dirty = request_.only_known_dirty;
   scan.threads = threads_;
   scan.stop = request_.stop;
   scan.found = &meter_.entries;

@@ -276,26 +276,5 @@ TEST(Backup, TellsHowFarItIs) {
   EXPECT_EQ(last.stored_bytes, report.stored_bytes);
 }
 
-TEST(Backup, LooksOnlyAtWhatIsKnownToBeDirty) {
-  BackupRig rig;
-  FillFolder(rig);
-  rig.Put("quiet/q", "1");
-  rig.Backup();
-  rig.Put("quiet/q", "changed, but nobody knows");
-  rig.Put("deep/er/still/b.txt", "known");
-  rig.Put("deep/fresh/folder/f", "known too");
-  BackupRequest request = rig.Request();
-  request.only_known_dirty = true;
-  request.dirty_hint = {"deep/er/still/b.txt", "./deep/fresh/"};
-  Contents expected = rig.OnDisk();
-  expected["quiet/q"] = "file 1";
-  const BackupReport second = rig.Backup(request);
-  EXPECT_EQ(rig.Contents(second.tree), expected);
-  EXPECT_EQ(second.read_files, 2);
-  const BackupReport full = rig.Backup();
-  EXPECT_EQ(rig.Contents(full.tree), rig.OnDisk());
-  EXPECT_EQ(full.read_files, 1);
-}
-
 }  // namespace
 }  // namespace overcap

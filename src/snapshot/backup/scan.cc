@@ -43,7 +43,6 @@ ScanRules RulesOf(const ScanRequest& request, const Scan& scan) {
   rules.request = &request;
   rules.root_fd = scan.root_fd.Get();
   if (!request.exclude.empty()) rules.exclude.emplace(Join(request.exclude, "\n"));
-  if (request.only_known_dirty && request.seen != nullptr) rules.dirty.emplace(request.dirty_hint);
   return rules;
 }
 

@@ -59,8 +59,6 @@ struct ScanRequest {
   const Seen* seen = nullptr;  // nullptr: nothing is known
   std::string keep_name = ".overcap";
   std::vector<std::string> exclude;
-  std::vector<std::string> dirty_hint;
-  bool only_known_dirty = false;
   int threads = 1;
   const std::atomic<bool>* stop = nullptr;
   std::atomic<int64_t>* found = nullptr;  // counts entries, for progress

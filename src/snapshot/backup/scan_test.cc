@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "snapshot/backup/dirty_paths.h"
 #include "snapshot/backup/long_path.h"
 #include "snapshot/backup/tree_order.h"
 #include "snapshot/backup/xattrs.h"
@@ -74,12 +73,6 @@ TEST(Scan, EndsWhenItIsStopped) {
   const auto scan = ScanFolder(request);
   ASSERT_FALSE(scan);
   EXPECT_EQ(scan.error().code, ErrorCode::kConflict);
-}
-
-TEST(DirtyPaths, AreListedThemselvesAndWhereTheyAre) {
-  const DirtyPaths dirty({"a/b/c", "./top/", "."});
-  for (const char* folder : {"a/b/c", "a/b", "top", ""}) EXPECT_TRUE(dirty.Lists(folder)) << folder;
-  for (const char* folder : {"a", "b", "a/b/c/d", "top/x"}) EXPECT_FALSE(dirty.Lists(folder)) << folder;
 }
 
 TEST(OpenBelow, FollowsNoLinkOnTheWay) {

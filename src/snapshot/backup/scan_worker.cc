@@ -82,17 +82,10 @@ void ScanWorker::Run() {
 // False when the scan was stopped.
 bool ScanWorker::Folder(const ScanTask& task) {
   folder_ = task.folder;
-  fd_ = -1;
   cached_.clear();
   folder_path_.reset();
   SeenCursor known;
   if (task.cached >= 0) known = rules_.request->seen->Open(static_cast<uint32_t>(task.cached));
-  const bool trusted = rules_.dirty && task.cached >= 0 && folder_->self->fate == EntryFate::kSame &&
-                       !rules_.dirty->Lists(folder_->Path());
-  return trusted ? FromCache(known) : FromDisk(known);
-}
-
-bool ScanWorker::FromDisk(SeenCursor known) {
   fd_ = OpenFolder();
   if (fd_ < 0) {
     CannotOpen(errno, known);
@@ -115,32 +108,6 @@ bool ScanWorker::FromDisk(SeenCursor known) {
   }
   if (have) removed_ = true;
   return true;
-}
-
-// Nothing in this folder has changed, as far as those know who watch it. What the watch cannot answer for is
-// looked at all the same.
-bool ScanWorker::FromCache(SeenCursor known) {
-  const Seen& seen = *rules_.request->seen;
-  for (SeenEntry entry; known.Next(&entry);) {
-    const bool look = (entry.flags & (kSeenUnsteady | kSeenHardLink | kSeenNotInTree)) != 0 ||
-                      RacilySeen(entry.stamp, seen.began_ns()) ||
-                      (entry.IsFolder() && rules_.dirty->Lists(PathOf(entry.name)));
-    if (!look) {
-      Keep(entry);
-      continue;
-    }
-    if (fd_ < 0) fd_ = OpenFolder();
-    if (fd_ < 0) {
-      folder_->entries.clear();
-      cached_.clear();
-      removed_ = true;
-      CannotOpen(errno, SeenCursor());
-      break;
-    }
-    const std::string name(entry.name);
-    Look({name, DT_UNKNOWN}, &entry);
-  }
-  return !rules_.Stopped();
 }
 
 void ScanWorker::Keep(const SeenEntry& known) {

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "snapshot/backup/dirty_paths.h"
 #include "snapshot/backup/folder_names.h"
 #include "snapshot/backup/scan.h"
 #include "snapshot/backup/scan_queue.h"
@@ -21,7 +20,6 @@ struct ScanRules {
   const ScanRequest* request = nullptr;
   int root_fd = -1;
   std::optional<IgnoreRules> exclude;
-  std::optional<DirtyPaths> dirty;  // only what it names is looked at
 
   bool Stopped() const { return request->stop != nullptr && *request->stop; }
 };
@@ -41,8 +39,6 @@ class ScanWorker {
   using Name = FolderNames::Name;
 
   bool Folder(const ScanTask& task);
-  bool FromDisk(SeenCursor known);
-  bool FromCache(SeenCursor known);
   void SettleFolder(int fd);
   void CannotOpen(int error_number, SeenCursor known);
   void Entry(const Name& name, const SeenEntry* known);
