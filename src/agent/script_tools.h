@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch script written for Slurm runs on a machine without Slurm: it gets the variables that sbatch sets, and
-// `srun` and `scontrol` first in its PATH, which are this program under another name (control/script_step.h).
+// A batch script written for Slurm runs on a machine without Slurm: it gets the variables that sbatch sets,
+// and `srun` and `scontrol` first in its PATH, which are this program under another name
+// (control/script_step.h).
 #pragma once
 
 #include <string>
