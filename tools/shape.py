@@ -72,7 +72,6 @@ TWINS = {
     "schedulers": ("class Scheduler", "class PooledScheduler"),
     "capture engines": ("class CaptureIndex", "class BackupRun"),
     "agents": ("RunAgent()", "RunSlurmAgent()"),
-    "answers to 'what would start sooner'": ("AddSooner()", "AlternativesOf()"),
     "engine clients": ("class EngineClient", "ConnectEngine()"),
 }
 

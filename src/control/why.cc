@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "control/job_exit_status.h"
-#include "control/why_sooner.h"
 #include "control/why_waits.h"
 
 namespace overcap {
@@ -83,7 +82,6 @@ WhyAnswer ExplainJob(const JobRecord& record, const ClusterPicture* picture, int
   }
   ExplainWait(*picture, *row, record.spec.id, &answer);
   if (row->estimated_start_us > now_us) answer.estimated_start_us = row->estimated_start_us;
-  AddSooner(*picture, *row, &answer);
   return answer;
 }
 

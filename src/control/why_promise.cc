@@ -145,7 +145,6 @@ void TakeForecast(const ClusterPicture& picture, const PictureJob& job, const fo
     at = forecast::Corrected(at, queue.now_s, correction);
   }
   start.p50_us = time(at.p50_s), start.p90_us = time(at.p90_s);
-  answer->sooner.clear();
   for (forecast::Offer offer : told.sooner) {
     WhyOffer made;
     made.change = ChangeText(picture, queue, job, offer.instead, &made.note);

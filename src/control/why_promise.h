@@ -24,8 +24,7 @@ struct PromiseOptions {
 void AddNumbers(const ClusterPicture& picture, const PictureJob& job, const Policy* policy, int64_t now_us,
                 WhyAnswer* answer);
 
-// Adds its start and what would start sooner, in place of what was only guessed; or why nothing can be
-// promised.
+// Adds its start and what would start sooner, or why nothing can be promised.
 void Promise(const ClusterPicture& picture, size_t row, const std::vector<PastRun>& past, int64_t now_us,
              const PromiseOptions& options, const forecast::Crew& crew, WhyAnswer* answer);
 
