@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <sys/stat.h>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -11,7 +10,6 @@
 #include "cli/world.h"
 #include "control/simulate/simulation.h"
 #include "control/simulate/trace_file.h"
-#include "sys/posix_files.h"
 
 namespace overcap::cli {
 namespace {
@@ -30,7 +28,10 @@ constexpr Flag kPolicySimulateFlags[] = {
      "which column of a CSV file is what: submit=NAME,run=NAME:ms,gpus=NAME,lab=NAME"},
     {"--partition", "", "LIST", "partitions of all jobs, instead of those in the trace"},
     {"--checkpoint", "", "TIME", "jobs save their work so often; 'never': a preempted one begins anew"},
-    {"--html", "", "FILE", "write a report with plots"},
+};
+
+constexpr FlagSynonym kPolicySimulateSynonyms[] = {
+    {"--html", "'--json' prints the numbers of the report that --html wrote"},
 };
 
 std::string Fixed(double value, int decimals) {
@@ -119,13 +120,6 @@ void PrintDifference(Output& out, const Simulation& now, const Simulation& befor
   out.Print(table);
 }
 
-// As the shell's redirection would make it: a report is there to be shown.
-void OpenToReaders(const std::string& path) {
-  const mode_t mask = umask(0);
-  umask(mask);
-  (void)chmod(path.c_str(), 0666 & ~mask);
-}
-
 void Print(Output& out, const Simulation& simulation, const Simulation* against) {
   const pooled::ReplayReport& report = simulation.report;
   PrintSum(out, report);
@@ -181,21 +175,6 @@ Result<int> RunPolicySimulate(World& world, const Args& args) {
     against = std::move(other);
   }
   const Simulation* other = against ? &*against : nullptr;
-  if (args.Has("--html")) {
-    PosixFiles files;
-    std::string path(args.Get("--html"));
-    if (!path.starts_with('/')) {
-      OC_TRY(folder, world.Folder());
-      path = StrCat(folder, "/", path);
-    }
-    struct stat info {};
-    if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
-      return Fail(ErrorCode::kConflict, StrCat("--html ", Quoted(path, 300), " is there and is no file"),
-                  "name a file, such as report.html");
-    OC_TRY_VOID(files.WriteAtomic(path, SimulationToHtml(simulation, other), false));
-    OpenToReaders(path);
-    world.out().Note(StrCat("written: ", path));
-  }
   if (world.out().json()) {
     world.out().Json(SimulationToJson(simulation, other));
   } else {
@@ -209,13 +188,14 @@ Result<int> RunPolicySimulate(World& world, const Args& args) {
 constinit const Command kPolicySimulate = {
     .name = "policy simulate",
     .summary = "what a policy makes of a history: waits, use, lost work, by lab and user",
-    .usage = "POLICY --trace FILE [--against OTHER] [--scale FACTOR] [--html FILE]",
+    .usage = "POLICY --trace FILE [--against OTHER] [--scale FACTOR]",
     .flags = kPolicySimulateFlags,
     .min_words = 1,
     .max_words = 1,
     .run = RunPolicySimulate,
     .group = CommandGroup::kSetup,
     .without_config = true,
+    .synonyms = kPolicySimulateSynonyms,
 };
 
 }  // namespace overcap::cli

@@ -57,7 +57,7 @@ Result<Simulation> Simulate(const std::string& policy_file, const std::string& t
                             const pooled::ReplayOptions& options) {
   OC_TRY(policy, ReadPolicyFile(policy_file));
   OC_TRY(replayed, pooled::Replay(policy, trace, options));
-  return Simulation{policy_file, trace_file, pooled::ReportOf(replayed, trace), std::move(replayed.use)};
+  return Simulation{policy_file, trace_file, pooled::ReportOf(replayed, trace)};
 }
 
 Result<double> ParseScale(std::string_view text) {

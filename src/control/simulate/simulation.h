@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy makes of a history: for people, for programs, and as a page with plots.
+// What a policy makes of a history: for people and for programs.
 #pragma once
 
 #include <string>
@@ -13,7 +13,6 @@ namespace overcap {
 struct Simulation {
   std::string policy, trace;  // the files
   pooled::ReplayReport report;
-  pooled::UseOverTime use;
 };
 
 Result<Simulation> Simulate(const std::string& policy_file, const std::string& trace_file, const Trace& trace,
@@ -31,7 +30,5 @@ std::vector<LabPair> LabPairs(const Simulation& now, const Simulation& before);
 
 // docs/formats/policy-simulate.md; `against` may be null.
 std::string SimulationToJson(const Simulation& simulation, const Simulation* against);
-// One HTML file that needs nothing else.
-std::string SimulationToHtml(const Simulation& simulation, const Simulation* against);
 
 }  // namespace overcap

@@ -12,7 +12,7 @@
 namespace overcap::pooled {
 namespace {
 
-constexpr int64_t kSteps = 400;  // of the plots, over the time in which jobs are submitted
+constexpr int64_t kSteps = 400;  // over the time in which jobs are submitted
 
 // Sums up GPUs over time: a run costs the same however long it is.
 class UseMeter {

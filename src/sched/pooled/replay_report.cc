@@ -7,9 +7,6 @@
 
 namespace overcap::pooled {
 
-const std::vector<int64_t> kWaitSteps = {0,    10,    30,    60,    300,   900,    1800,   3600,
-                                         7200, 14400, 28800, 57600, 86400, 172800, 345600, 691200};
-
 namespace {
 
 constexpr int64_t kShortestRunS = 10;
@@ -122,12 +119,6 @@ ReplayReport ReportOf(const Replayed& replayed, const Trace& trace) {
   report.notes = replayed.notes;
   for (const TraceSkips* skips : {&trace.skips, &replayed.skips}) {
     for (std::string& words : skips->Words()) report.notes.push_back(std::move(words));
-  }
-  for (const int64_t step : kWaitSteps) {
-    const auto above = std::upper_bound(all.waits.begin(), all.waits.end(), static_cast<float>(step));
-    report.wait_histogram.push_back(all.waits.empty() ? 0
-                                                      : static_cast<double>(above - all.waits.begin()) /
-                                                            static_cast<double>(all.waits.size()));
   }
   return report;
 }

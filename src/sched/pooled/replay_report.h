@@ -28,11 +28,8 @@ struct ReplayReport {
   double use_while_waited = 0;  // of the pool, in steps in which jobs are submitted: without the tail
   double lab_fairness = 0, user_fairness = 0;  // Jain's index of mean slow-downs: 1 is even
   int64_t skipped = 0, never_started = 0, span_s = 0;
-  std::vector<std::string> notes;      // skipped jobs by reason, and what else is to be said
-  std::vector<double> wait_histogram;  // part of jobs whose wait is at most kWaitSteps[i] seconds
+  std::vector<std::string> notes;  // skipped jobs by reason, and what else is to be said
 };
-
-extern const std::vector<int64_t> kWaitSteps;
 
 ReplayReport ReportOf(const Replayed& replayed, const Trace& trace);
 
