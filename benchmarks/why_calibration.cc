@@ -28,7 +28,9 @@ int main(int argc, char** argv) {
   if (!policy) return std::fprintf(stderr, "%s\n", policy.error().message.c_str()), 1;
   const std::string text = Whole(argv[2]);
   const auto columns = ParseColumnMap(argc > 5 ? argv[5] : "");
-  auto trace = ReadTrace(text, GuessTraceFormat(text), columns ? *columns : ColumnMap());
+  const auto format = GuessTraceFormat(text);
+  if (!format) return std::fprintf(stderr, "%s\n", format.error().message.c_str()), 1;
+  auto trace = ReadTrace(text, *format, columns ? *columns : ColumnMap());
   if (!trace) return std::fprintf(stderr, "%s\n", trace.error().message.c_str()), 1;
   pooled::ReplayOptions options;
   options.scale = argc > 3 ? std::atof(argv[3]) : 1;

@@ -91,6 +91,14 @@ class PolicySimulate(Rig):
         self.refused("policy", "simulate", "policy.yaml", "--trace", "jobs.csv", "--html", "report.html", cwd=self.project,
                      says=["unknown flag '--html'", "'--json' prints the numbers"])
 
+    def test_a_log_in_swf_is_refused_in_a_line_that_names_the_formats(self):
+        log = "; Version: 2\n  1 10 5 100 4 -1 -1 4 200 -1 1 7 3 -1 1 -1 -1 -1\n"
+        self.write("log.swf", log, base=self.project)
+        done = self.refused("policy", "simulate", "policy.yaml", "--trace", "log.swf", cwd=self.project)
+        self.assertIn("log.swf: its format must be CSV, the output of 'sacct -P', or the engine's journal", done.err)
+        self.refused("policy", "simulate", "policy.yaml", "--trace", "log.swf", "--format", "swf", cwd=self.project,
+                     says=["there is no trace format 'swf'", "csv, sacct, journal"])
+
     def test_gzip_is_read_and_a_torn_one_refused(self):
         plain = self.simulate(self.history(), "--json").json()
         packed = gzip.compress(self.history().encode())

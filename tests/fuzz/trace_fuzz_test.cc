@@ -35,14 +35,6 @@ bool Understood(const Result<Trace>& trace, const std::string& input) {
   return !trace->jobs.empty();
 }
 
-TEST(TraceFuzz, AnSwfLogIsReadOrRefused) {
-  const std::vector<std::string> corpus = {
-      "; Version: 2\n  1 10 5 100 4 -1 -1 4 200 -1 1 7 3 -1 1 -1 -1 -1\n"
-      "  2 20 -1 50 -1 -1 -1 2 -1 -1 1 8 3 -1 1 -1 -1 -1\n"};
-  ForEachInput(Mutator(corpus, kWords, 41),
-               [](const std::string& input) { return Understood(ReadSwfTrace(input), input); });
-}
-
 TEST(TraceFuzz, ATableIsReadOrRefused) {
   const std::vector<std::string> corpus = {
       "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,vision\r\n",

@@ -19,11 +19,11 @@ using pooled::GroupReport;
 constexpr size_t kMostUsers = 10;
 
 constexpr Flag kPolicySimulateFlags[] = {
-    {"--trace", "", "FILE", "the history: SWF, CSV, what sacct -P prints, or the engine's journal; also .gz"},
+    {"--trace", "", "FILE", "the history: CSV, what sacct -P prints, or the engine's journal; also .gz"},
     {"--against", "", "POLICY", "another policy to compare with"},
     {"--scale", "", "FACTOR", "make the pool and the caps so many times as large"},
     {"--seed", "", "N", "of what is chosen at random"},
-    {"--format", "", "NAME", "swf, csv, sacct or journal, where it cannot be told from the file"},
+    {"--format", "", "NAME", "csv, sacct or journal, where it cannot be told from the file"},
     {"--columns", "", "MAP",
      "which column of a CSV file is what: submit=NAME,run=NAME:ms,gpus=NAME,lab=NAME"},
     {"--partition", "", "LIST", "partitions of all jobs, instead of those in the trace"},

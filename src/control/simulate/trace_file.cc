@@ -72,12 +72,9 @@ Result<Trace> ReadTraceFile(const std::string& path, std::string_view format, co
     OC_TRY(plain, named(Gunzip(text, kMostBytes)));
     text = std::move(plain);
   }
-  TraceFormat kind = GuessTraceFormat(text);
-  if (!format.empty()) {
-    OC_TRY(told, TraceFormatNamed(format));
-    kind = told;
-  }
-  return named(ReadTrace(text, kind, columns));
+  auto kind = format.empty() ? named(GuessTraceFormat(text)) : TraceFormatNamed(format);
+  if (!kind) return Fail(std::move(kind).error());
+  return named(ReadTrace(text, *kind, columns));
 }
 
 }  // namespace overcap

@@ -37,30 +37,29 @@ std::vector<std::string> TraceSkips::Words() const {
   return words;
 }
 
-TraceFormat GuessTraceFormat(std::string_view text) {
+Result<TraceFormat> GuessTraceFormat(std::string_view text) {
   TraceLines lines(text);
   std::string_view line;
   while (lines.Next(&line) && Trim(line).empty()) {
   }
-  if (!line.empty() && line[0] == ';') return TraceFormat::kSwf;
   if (line.size() > 10 && line[8] == ' ' && line[9] == '{') return TraceFormat::kJournal;
-  if (line.find('|') != std::string_view::npos) return TraceFormat::kSacct;
-  return line.find(',') != std::string_view::npos ? TraceFormat::kCsv : TraceFormat::kSwf;
+  const bool comment = line.starts_with(';');  // SWF begins with such lines
+  if (!comment && line.find('|') != std::string_view::npos) return TraceFormat::kSacct;
+  if (!comment && line.find(',') != std::string_view::npos) return TraceFormat::kCsv;
+  return Fail(ErrorCode::kUsage, "its format must be CSV, the output of 'sacct -P', or the engine's journal",
+              "the formats page 'traces' shows how to write SWF as CSV");
 }
 
 Result<TraceFormat> TraceFormatNamed(std::string_view name) {
-  if (name == "swf") return TraceFormat::kSwf;
   if (name == "csv") return TraceFormat::kCsv;
   if (name == "sacct") return TraceFormat::kSacct;
   if (name == "journal") return TraceFormat::kJournal;
   return Fail(ErrorCode::kUsage, StrCat("there is no trace format ", Quoted(name)),
-              "there are: swf, csv, sacct, journal");
+              "there are: csv, sacct, journal");
 }
 
 Result<Trace> ReadTrace(std::string_view text, TraceFormat format, const ColumnMap& columns) {
   switch (format) {
-    case TraceFormat::kSwf:
-      return ReadSwfTrace(text);
     case TraceFormat::kSacct:
       return ReadSacctTrace(text);
     case TraceFormat::kJournal:

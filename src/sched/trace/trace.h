@@ -64,9 +64,9 @@ struct Trace {
   Trace() { partitions.At(""), types.At(""); }
 };
 
-enum class TraceFormat { kSwf, kCsv, kSacct, kJournal };
-// By its first lines.
-TraceFormat GuessTraceFormat(std::string_view text);
+enum class TraceFormat { kCsv, kSacct, kJournal };
+// By its first lines; kUsage when they are of none of these formats.
+Result<TraceFormat> GuessTraceFormat(std::string_view text);
 Result<TraceFormat> TraceFormatNamed(std::string_view name);
 
 // Which column of a CSV file is what: "submit=timestamp,run=duration:ms,gpus=num_gpus,lab=cluster". Columns
@@ -77,7 +77,6 @@ Result<ColumnMap> ParseColumnMap(std::string_view text);
 // kUsage with the line when the text as a whole is not what it should be: no header, columns that are
 // missing.
 Result<Trace> ReadCsvTrace(std::string_view text, const ColumnMap& columns);
-Result<Trace> ReadSwfTrace(std::string_view text);
 Result<Trace> ReadSacctTrace(std::string_view text);
 Result<Trace> ReadJournalTrace(std::string_view text);
 Result<Trace> ReadTrace(std::string_view text, TraceFormat format, const ColumnMap& columns);

@@ -38,7 +38,6 @@ TEST(Trace, ColumnsThatAreMissingAreNamed) {
             "line 1: there is no column 'team'");
   EXPECT_FALSE(ParseColumnMap("colour=red"));
   EXPECT_FALSE(ReadSacctTrace("JobID|User\n1|ann\n"));
-  EXPECT_EQ(ReadSwfTrace("1 2 3\n").error().message, "line 1: SWF has 18 fields, there are 3");
 }
 
 TEST(Trace, JobsThatCannotBeAreSkippedWithTheirLines) {
@@ -52,20 +51,6 @@ TEST(Trace, JobsThatCannotBeAreSkippedWithTheirLines) {
                                       "1 job skipped: negative submit time (line 2)",
                                       "1 job skipped: no run time (line 4)",
                                   }));
-}
-
-TEST(Trace, SwfCountsProcessorsAsGpusAndGroupsAsLabs) {
-  const auto trace = ReadSwfTrace(
-      "; Version: 2\n"
-      "  1 10 5 100 4 -1 -1 4 200 -1 1 7 3 -1 1 -1 -1 -1\n"
-      "  2 20 -1 50 -1 -1 -1 2 -1 -1 1 8 3 -1 1 -1 -1 -1\n");
-  ASSERT_TRUE(trace) << trace.error().message;
-  ASSERT_EQ(trace->jobs.size(), 2u);
-  EXPECT_EQ(trace->jobs[0].gpus, 4);
-  EXPECT_EQ(trace->jobs[0].limit_s, 200);
-  EXPECT_EQ(trace->jobs[1].gpus, 2);
-  EXPECT_EQ(trace->jobs[1].limit_s, 0);
-  EXPECT_EQ(trace->labs.all(), std::vector<std::string>{"3"});
 }
 
 TEST(Trace, SacctIsReadWithoutItsSteps) {
@@ -86,11 +71,20 @@ TEST(Trace, SacctIsReadWithoutItsSteps) {
 }
 
 TEST(Trace, AFormatIsToldByItsFirstLine) {
-  EXPECT_EQ(GuessTraceFormat("; Version: 2\n"), TraceFormat::kSwf);
   EXPECT_EQ(GuessTraceFormat("a,b\n"), TraceFormat::kCsv);
   EXPECT_EQ(GuessTraceFormat("JobID|User\n"), TraceFormat::kSacct);
   EXPECT_EQ(GuessTraceFormat("0badcafe {\"e\":\"journal\"}\n"), TraceFormat::kJournal);
-  EXPECT_EQ(GuessTraceFormat(""), TraceFormat::kSwf);
+}
+
+TEST(Trace, OtherFormatsAreRefusedWithTheNamesOfThoseThatAreRead) {
+  for (const char* text : {"", "; Version: 2\n", "; MaxJobs: 1,000 | 2,000\n1 2\n", "  1 10 5 100 4 -1\n"}) {
+    const auto format = GuessTraceFormat(text);
+    ASSERT_FALSE(format) << text;
+    EXPECT_EQ(format.error().code, ErrorCode::kUsage);
+    EXPECT_EQ(format.error().message,
+              "its format must be CSV, the output of 'sacct -P', or the engine's journal");
+  }
+  EXPECT_EQ(TraceFormatNamed("swf").error().hint, "there are: csv, sacct, journal");
 }
 
 }  // namespace
