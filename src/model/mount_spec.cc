@@ -93,8 +93,12 @@ std::optional<MountMode> MountModeFromName(std::string_view name) {
 }
 
 const std::vector<std::string>& MounterNames() {
-  static const std::vector<std::string> kNames = {"blobfuse2", "mount-s3", "rclone", "goofys", "sshfs"};
+  static const std::vector<std::string> kNames = {"blobfuse2", "rclone"};
   return kNames;
+}
+
+bool HasRawMounter(const MountSpec& mount) {
+  return !mount.mounter.empty() && std::ranges::find(MounterNames(), mount.mounter) == MounterNames().end();
 }
 
 Result<void> CheckMount(const MountSpec& mount) {
@@ -106,10 +110,8 @@ Result<void> CheckMount(const MountSpec& mount) {
   OC_TRY_VOID(CheckAt(mount));
   if (mount.cache_bytes != 0 && mount.cache_bytes < kLeastCache)
     return BadMount(mount, StrCat("a cache must have at least 1M, not ", mount.cache_bytes, " bytes"));
-  const std::vector<std::string>& names = MounterNames();
-  if (!mount.mounter.empty() && std::ranges::find(names, mount.mounter) == names.end())
-    return BadMount(mount, StrCat("there is no mounter ", Quoted(mount.mounter)),
-                    StrCat("one of: ", Join(names, ", ")));
+  if (mount.mounter.starts_with('-') || !IsLine(mount.mounter))
+    return BadMount(mount, StrCat("mounter ", Quoted(mount.mounter, 200), " must be the name of a program"));
   for (const std::string& option : mount.options) {
     if (option.empty() || !IsLine(option))
       return BadMount(mount, StrCat("option ", Quoted(option), " must be a word on one line"));

@@ -35,7 +35,7 @@ struct MountSpec {
   MountMode mode = MountMode::kRead;
   int64_t cache_bytes = 0;                    // 0: none
   std::string mounter;                        // "": what the node has
-  std::vector<std::string> options;           // more words for it
+  std::vector<std::string> options;           // more words for it; of a raw mounter all its words
   std::map<std::string, std::string> access;  // how the store is reached; never a key
   bool operator==(const MountSpec&) const = default;
 };
@@ -43,8 +43,12 @@ struct MountSpec {
 constexpr size_t kMostMounts = 32;
 constexpr int64_t kLeastCache = 1 << 20;
 
-// Names of mounters that may be asked for.
+// The mounters that Overcap composes a command line for.
 const std::vector<std::string>& MounterNames();
+// Whether the mount names another program, which `options` give all its words: a raw mounter.
+bool HasRawMounter(const MountSpec& mount);
+// Among the options of a raw mounter, the word in whose place it gets the mount point.
+inline constexpr std::string_view kMountPointWord = "MOUNTPOINT";
 
 // kUsage, naming the mount: names, places and numbers, and that no two stand in each other's way.
 Result<void> CheckMount(const MountSpec& mount);

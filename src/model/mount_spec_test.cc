@@ -54,10 +54,14 @@ TEST(MountSpec, NoTwoStandInEachOthersWay) {
 
 TEST(MountSpec, WhatMeansNothingIsRefused) {
   MountSpec mount = Mount("data", "data");
-  mount.mounter = "fusefoo";
-  EXPECT_EQ(Wrong({mount}), "mount 'data': there is no mounter 'fusefoo'");
-  mount.mounter = "rclone";
-  EXPECT_EQ(Wrong({mount}), "");
+  for (const char* name : {"-x", "fuse\nfoo"}) {
+    mount.mounter = name;
+    EXPECT_NE(Wrong({mount}), "") << name;
+  }
+  for (const char* name : {"rclone", "sshfs"}) {  // stored specs may have raw mounters without options
+    mount.mounter = name;
+    EXPECT_EQ(Wrong({mount}), "") << name;
+  }
   mount.mode = MountMode::kCopy;
   EXPECT_EQ(Wrong({mount}), "mount 'data': 'mounter' and 'options' mean nothing to a copy");
   mount = Mount("data", "data");

@@ -44,7 +44,9 @@ class MountsRig(SlurmJobsRig):
         ssh = self.root / "ssh"  # whatever host it is told, it serves this one
         ssh.write_text(f"#!/bin/sh\nexec {SFTP_SERVER}\n")
         ssh.chmod(0o755)
-        return ["--env", f"OVERCAP_SSH={ssh}", "--mount", f"data=ssh://anywhere{self.far},mode={mode}"]
+        words = ["-f", "-o", mode, "-o", f"ssh_command={ssh}", f"anywhere:{self.far}", "MOUNTPOINT"]
+        raw = ",".join(f"option={word}" for word in words)
+        return ["--env", f"OVERCAP_SSH={ssh}", "--mount", f"data=ssh://anywhere{self.far},mode={mode},mounter=sshfs,{raw}"]
 
     def left(self):
         return sorted(path.name for path in (self.root / f"node/overcap-mounts-{os.geteuid()}").iterdir() if path.name != "kept")

@@ -170,8 +170,12 @@ class Folders(MountsRig):
         self.write("full/file", "x")
         self.refused("submit", "--mount", f"full={data}", *run, says=["'full' is in the captured code already", ".overcapignore"])
         self.refused("submit", "--mount", f"a={data},at=full/file/x", *run, says=["'full/file' of the captured code is no folder", "'/full/file' in .overcapignore"])
-        self.refused("submit", "--mount", "a=az://acct/cont,mounter=mount-s3", *run, says="mounter 'mount-s3' cannot mount 'az://acct/cont'")
-        self.refused("submit", "-n", "0", "--nodes", "2", "--mount", "data=ssh://host/x", *run, says="asks for 2 nodes")
+        self.refused("submit", "--mount", "a=s3://lab-bucket,mounter=blobfuse2", *run, says="mounter 'blobfuse2' cannot mount 's3://lab-bucket'")
+        raw = ["is neither blobfuse2 nor rclone: 'options' must be all its words, with MOUNTPOINT", "options: [-f, -o, ro, host:/path, MOUNTPOINT]"]
+        for mounter in ("sshfs", "sshfs,option=-o,option=compression=yes", "goofys", "mount-s3,option=--debug"):
+            self.refused("submit", "--mount", f"a=ssh://host/x,mounter={mounter}", *run, says=raw)
+        self.refused("submit", "--mount", "a=ssh://host/x", *run, says=["can be mounted by a raw mounter only", "mode: copy"])
+        self.refused("submit", "-n", "0", "--nodes", "2", "--mount", "data=ssh://host/x,mode=copy", *run, says="asks for 2 nodes")
         self.refused("submit", "--workdir", "/", "--mount", f"data={data}", *run, says="not in a copy")
         for text, says in (("mounts:\n  data: {store: s3://lab-bucket, mod: ro}\n", "overcap.yaml:6: mount 'data': unknown key 'mod'"),
                            ("mounts:\n  data: {at: x}\n", "overcap.yaml:6: mount 'data' has no 'store'"),
@@ -232,22 +236,27 @@ class OverSsh(MountsRig):
         self.ssh = ["--env", f"OVERCAP_SSH={self.hosts.ssh_program}"]
         self.there = f"ssh://{self.hosts.names[0]}{self.far}"
 
+    def mounted(self, mode="ro", *more):
+        """By sshfs as a raw mounter."""
+        words = ["-f", "-o", mode, "-o", f"ssh_command={self.hosts.ssh_program}", *more, f"{self.hosts.names[0]}:{self.far}", "MOUNTPOINT"]
+        return [*self.ssh, "--mount", f"data={self.there},mode={mode},mounter=sshfs," + ",".join(f"option={word}" for word in words)]
+
     @needs_fuse("sshfs")
     def test_a_folder_of_another_host_is_mounted(self):
         script = "cmp data/large \"$1\"/large && cat data/sub/with\\ blank && grep -c fuse.sshfs /proc/self/mountinfo; echo x > data/x"
-        job = self.run_job(*self.ssh, "--mount", f"data={self.there}", *shell(script, str(self.far)))
+        job = self.run_job(*self.mounted(), *shell(script, str(self.far)))
         self.assertEqual(job["state"], "failed", job)
         self.assertIn("Read-only", self.log(job["id"]).decode())
         self.assertEqual(tree(self.far), self.files)
         self.assert_nothing_left()
-        self.job_ok(*self.ssh, "--mount", f"data={self.there},mode=rw,option=-o,option=cache=no", *shell("echo x > data/x"))
+        self.job_ok(*self.mounted("rw", "-o", "cache=no"), *shell("echo x > data/x"))
         self.assertEqual(tree(self.far), {**self.files, "x": b"x\n"})
         self.assert_nothing_left()
 
     @needs_fuse("sshfs")
     def test_kill_minus_nine_leaves_no_mount(self):
         def running():
-            job = self.submit(*self.ssh, "--mount", f"data={self.there}", *shell("ls data > \"$FACTS/there\"; sleep 100"))
+            job = self.submit(*self.mounted(), *shell("ls data > \"$FACTS/there\"; sleep 100"))
             self.until(lambda: (self.facts / "there").exists(), "the job to run")
             (self.facts / "there").unlink()
             return job
@@ -260,13 +269,13 @@ class OverSsh(MountsRig):
                 self.ok("abort", job)
             self.ended(job)
             self.until(lambda: not self.mounts(), f"the mount to be gone after the {victim} was killed")
-        self.job_ok(*self.ssh, "--mount", f"data={self.there}", *shell("test -e data/large"))  # clears what the killed keepers left
+        self.job_ok(*self.mounted(), *shell("test -e data/large"))  # clears what the killed keepers left
         self.assert_nothing_left()
 
     @needs_fuse("sshfs")
     def test_a_mounter_that_dies_is_started_again(self):
         script = f"ls data > /dev/null && touch \"$FACTS/there\"; {self.gate()}; i=0; until cmp -s data/large \"$1\"/large || [ $i -ge 300 ]; do sleep 0.1; i=$((i+1)); done; cmp data/large \"$1\"/large"
-        job = self.submit(*self.ssh, "--mount", f"data={self.there}", *shell(script, str(self.far)))
+        job = self.submit(*self.mounted(), *shell(script, str(self.far)))
         self.until(lambda: (self.facts / "there").exists(), "the job to run")
         (mounter,) = [pid for pid in self.processes() if self.words_of(pid)[0] == "sshfs"]
         self.kill(mounter, signal.SIGKILL)
@@ -282,8 +291,7 @@ class OverSsh(MountsRig):
         tools.mkdir()
         for name in ("sh", "cat", "ls"):
             (tools / name).symlink_to(f"/bin/{name}")
-        self.job_fails(*self.ssh, "--env", f"PATH={tools}", "--mount", f"data={self.there}", "sh", "-c", "true",
-                       says=["mode: copy"])
+        self.job_fails("--env", f"PATH={tools}", *self.mounted(), "sh", "-c", "true", says=["mode: copy"])
         self.job_ok(*self.ssh, "--mount", f"data={self.there},mode=copy", *shell("cmp data/large \"$1\"/large; echo x > data/x", str(self.far)))
         self.assertEqual(tree(self.far), {**self.files, "x": b"x\n"})
         self.job_fails(*self.ssh, "--mount", "data=ssh://no-such-host.invalid/x,mode=copy", "true", says="no-such-host.invalid")

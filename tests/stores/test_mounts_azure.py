@@ -27,14 +27,19 @@ class OnAzurite(MountsRig):
         self.ok("store", "cp", "from", self.there)
         self.write(".overcapignore", "/from\n/back\n")
 
-    @needs_fuse("rclone")
-    def test_a_container_is_mounted_to_read_and_to_write_with_a_sas(self):
-        del self.env["AZURE_STORAGE_CONNECTION_STRING"]
+    def lab_with_a_sas(self):
+        """Names the store `lab`; returns its SAS."""
         sas = self.server.sas("mount-tests")
         storage = self.root / "storage.yaml"
         storage.write_text(f"account_name: {self.server.account}\nsas_token: '{sas}'\n")
         storage.chmod(0o600)
         self.config(f"stores:\n  lab: {{at: '{self.there}', endpoint: '{self.server.endpoint}', credentials: {storage}}}\n")
+        return sas
+
+    @needs_fuse("rclone")
+    def test_a_container_is_mounted_to_read_and_to_write_with_a_sas(self):
+        del self.env["AZURE_STORAGE_CONNECTION_STRING"]
+        sas = self.lab_with_a_sas()
         self.job_ok("--mount", "data=lab,mounter=rclone", "--mount", "out=lab,mode=rw,mounter=rclone",
                     *shell("diff -r data \"$1\" && ! touch data/x 2> /dev/null && cp data/large out/again", str(self.project / "from")))
         self.ok("store", "cp", "lab", "back")
@@ -45,6 +50,20 @@ class OnAzurite(MountsRig):
     @needs_fuse("rclone")
     def test_rclone_that_cannot_be_told_the_address_is_refused(self):
         self.job_fails("--mount", f"data={self.there},mounter=rclone", "true", says=["rclone takes an account key only", "mode: copy"])
+        self.assert_nothing_left()
+
+    @needs_root
+    @needs_fuse("rclone")
+    def test_what_one_mounter_cannot_mount_the_next_one_does(self):
+        del self.env["AZURE_STORAGE_CONNECTION_STRING"]
+        self.lab_with_a_sas()
+        self.fake_mounter("blobfuse2", '$2')
+        (self.facts / "blobfuse2.fails").touch()
+        job = self.job_ok("--mount", "data=lab", *shell('cmp data/large "$1" && grep -c fuse.rclone /proc/self/mountinfo', str(self.project / "from/large")))
+        self.assertEqual(self.log(job).decode(), "1\n")
+        self.assertIn("'blobfuse2' ended: the key SECRETWORD is not known; 'rclone' has mounted it instead", self.ok("query", job).out)
+        self.job_fails("--mount", "data=lab,mounter=blobfuse2", "true", says="'blobfuse2' ended")
+        self.job_fails("--mount", "data=lab,option=--debug", "true", says="'blobfuse2' ended")
         self.assert_nothing_left()
 
     def test_a_copy_with_the_keys_of_a_storage_file(self):

@@ -2,58 +2,62 @@
 #include "control/mounts/choose_mounter.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.h"
 
 namespace overcap {
 namespace {
 
-// What a mounter can do. Of those that can, an earlier one is taken first: by how well it reads, or writes.
+// What a mounter can do. Of those that mount a store, the first is tried first.
 struct Ability {
   std::string_view name;
   StoreKind kind;
-  int reads, writes;  // its place in the order
-  bool cache, ca_file;
+  bool ca_file;
 };
 constexpr Ability kAbilities[] = {
-    {"mount-s3", StoreKind::kS3, 0, 2, true, false}, {"rclone", StoreKind::kS3, 1, 0, true, true},
-    {"goofys", StoreKind::kS3, 2, 1, false, false},  {"blobfuse2", StoreKind::kAzure, 0, 0, true, false},
-    {"rclone", StoreKind::kAzure, 1, 1, true, true}, {"sshfs", StoreKind::kSsh, 0, 0, false, true},
+    {"rclone", StoreKind::kS3, true},
+    {"blobfuse2", StoreKind::kAzure, false},
+    {"rclone", StoreKind::kAzure, true},
 };
 
-// Why it cannot do that; "" when it can.
-std::string CannotDo(const Ability& ability, const MountSpec& mount) {
-  if (mount.cache_bytes > 0 && !ability.cache) return "has no cache that can be limited";
-  if (mount.access.contains("ca_file") && !ability.ca_file) return "takes no 'ca_file'";
-  return "";
+bool TakesAccess(const Ability& ability, const MountSpec& mount) {
+  return ability.ca_file || !mount.access.contains("ca_file");
 }
 
-std::vector<Ability> InOrder(StoreKind kind, bool writes) {
-  std::vector<Ability> found;
-  for (const Ability& ability : kAbilities) {
-    if (ability.kind == kind) found.push_back(ability);
-  }
-  std::ranges::sort(found, {}, [&](const Ability& each) { return writes ? each.writes : each.reads; });
-  return found;
+Result<void> CheckRaw(const MountSpec& mount) {
+  if (std::ranges::find(mount.options, kMountPointWord) == mount.options.end())
+    return Fail(ErrorCode::kUsage,
+                StrCat("mounter ", Quoted(mount.mounter, 200), " is neither ", Join(MounterNames(), " nor "),
+                       ": 'options' must be all its words, with MOUNTPOINT for the folder"),
+                "as in 'mounter: sshfs, options: [-f, -o, ro, host:/path, MOUNTPOINT]'; it must stay in the "
+                "foreground");
+  if (mount.cache_bytes == 0) return {};
+  return Fail(ErrorCode::kUsage, StrCat("'cache' means nothing to mounter ", Quoted(mount.mounter, 200)),
+              "give it its own words for that in 'options'");
 }
 
 }  // namespace
 
 Result<void> CheckMounter(const MountSpec& mount, StoreKind kind) {
-  if (mount.mounter.empty()) return {};
+  if (IsCopy(mount.mode) || IsLinkedFolder(mount)) return {};
+  if (HasRawMounter(mount)) return CheckRaw(mount);
+  bool known = false;
   for (const Ability& ability : kAbilities) {
-    if (ability.name != mount.mounter || ability.kind != kind) continue;
-    const std::string cannot = CannotDo(ability, mount);
-    if (cannot.empty()) return {};
-    return Fail(ErrorCode::kUsage, StrCat("mounter '", mount.mounter, "' ", cannot));
+    if (ability.kind != kind || (!mount.mounter.empty() && ability.name != mount.mounter)) continue;
+    if (TakesAccess(ability, mount)) return {};
+    known = true;
   }
-  return Fail(ErrorCode::kUsage,
-              StrCat("mounter '", mount.mounter, "' cannot mount ", Quoted(mount.store, 200)));
+  if (known) return Fail(ErrorCode::kUsage, StrCat("mounter '", mount.mounter, "' takes no 'ca_file'"));
+  if (!mount.mounter.empty())
+    return Fail(ErrorCode::kUsage,
+                StrCat("mounter '", mount.mounter, "' cannot mount ", Quoted(mount.store, 200)));
+  return Fail(ErrorCode::kUsage, StrCat(Quoted(mount.store, 200), " can be mounted by a raw mounter only"),
+              "write 'mode: copy', or 'mounter: sshfs, options: [-f, -o, ro, host:/path, MOUNTPOINT]'");
 }
 
 Result<std::vector<std::string>> ChooseMounters(const MountSpec& mount, StoreKind kind,
                                                 const NodeTools& node) {
-  const std::vector<Ability> able = InOrder(kind, mount.mode == MountMode::kWrite);
   OC_TRY_VOID(CheckMounter(mount, kind));
   constexpr std::string_view kOrCopy = "or write 'mode: copy', which needs nothing";
   if (!node.fuse_device)
@@ -63,12 +67,14 @@ Result<std::vector<std::string>> ChooseMounters(const MountSpec& mount, StoreKin
     return Fail(ErrorCode::kUnavailable, "the node has no fusermount3",
                 StrCat("install fuse3 there, ", kOrCopy));
   std::vector<std::string> names, there;
-  for (const Ability& ability : able) {
+  if (HasRawMounter(mount)) names.push_back(mount.mounter);
+  for (const Ability& ability : kAbilities) {
     const std::string name(ability.name);
-    if ((!mount.mounter.empty() && mount.mounter != name) || !CannotDo(ability, mount).empty()) continue;
-    if (node.mounters.contains(name)) there.push_back(name);
-    names.push_back(name);
+    if (ability.kind != kind || (!mount.mounter.empty() && mount.mounter != name)) continue;
+    if (TakesAccess(ability, mount)) names.push_back(name);
   }
+  std::ranges::copy_if(names, std::back_inserter(there),
+                       [&](const std::string& name) { return node.mounters.contains(name); });
   if (!there.empty() && !mount.options.empty()) there.resize(1);
   if (!there.empty()) return there;
   return Fail(ErrorCode::kUnavailable,

@@ -16,10 +16,11 @@ namespace overcap {
 struct NodeTools {
   bool fuse_device = false;        // /dev/fuse can be opened
   bool can_unmount = false;        // root, or there is a fusermount
-  std::set<std::string> mounters;  // those of MounterNames() that are on PATH
+  std::set<std::string> mounters;  // on PATH: of MounterNames() and the one that the mount names
 };
 
-// kUsage when the mounter that is asked for cannot do what is asked, on whatever node.
+// kUsage when the mounter that is asked for cannot do what is asked, on whatever node, a raw one has not all
+// its words, or the store needs a raw one.
 Result<void> CheckMounter(const MountSpec& mount, StoreKind kind);
 
 // The names of the programs to try, the best first: one, where it is asked for by name or is given options,

@@ -55,12 +55,14 @@ Result<KeeperOptions> ParseOptions(const std::vector<std::string>& words) {
   return options;
 }
 
-NodeTools ToolsHere(const Variables& variables) {
+NodeTools ToolsHere(const Variables& variables, const std::string& mounter) {
   NodeTools tools;
   const std::string_view path = PathOf(variables.entries());
   tools.fuse_device = Fd(open("/dev/fuse", O_RDWR | O_CLOEXEC)).Valid();
   tools.can_unmount = CanUnmount(path);
-  for (const std::string& name : MounterNames()) {
+  std::vector<std::string> names = MounterNames();
+  if (!mounter.empty()) names.push_back(mounter);
+  for (const std::string& name : names) {
     if (ResolveProgram(name, path, "/")) tools.mounters.insert(name);
   }
   return tools;
@@ -228,7 +230,7 @@ class Keeper {
 
   Result<void> MakeFuse(const StorePlace& place, Held* held) {
     const MountSpec& mount = held->mount;
-    OC_TRY(mounters, ChooseMounters(mount, place.location.kind, ToolsHere(variables_)));
+    OC_TRY(mounters, ChooseMounters(mount, place.location.kind, ToolsHere(variables_, mount.mounter)));
     OC_TRY(access, FindStoreAccess(book_, place));
     Error failed;
     for (const std::string& mounter : mounters) {

@@ -26,7 +26,7 @@ void Add(Words* words, std::initializer_list<std::string> more) {
   words->insert(words->end(), more);
 }
 
-// AWS's own variables, for those who read them. Others that may stand there already must not count.
+// AWS's own variables, for a mounter that reads them. Those of the submitter must not count.
 Words AwsVariables(const StoreAccess::S3& s3) {
   return {StrCat("AWS_ACCESS_KEY_ID=", s3.access_key),
           StrCat("AWS_SECRET_ACCESS_KEY=", s3.secret),
@@ -181,57 +181,13 @@ Result<MounterCommand> Blobfuse(const Request& in) {
   return command;
 }
 
-Result<MounterCommand> MountS3(const Request& in) {
-  const StoreAccess::S3& s3 = in.access.s3;
+// All its words are the user's, but for the mount point; keys of S3 are in its environment.
+MounterCommand Raw(const std::string& mounter, const Request& in) {
   MounterCommand command;
-  command.argv = {"mount-s3", in.location.bucket, in.places.point, "--foreground"};
-  if (in.read_only()) {
-    Add(&command.argv, {"--read-only"});
-  } else {
-    Add(&command.argv, {"--allow-delete", "--allow-overwrite"});
-  }
-  if (!in.location.prefix.empty()) Add(&command.argv, {"--prefix", in.location.prefix + "/"});
-  if (in.mount.cache_bytes > 0)
-    Add(&command.argv, {"--cache", in.places.cache, "--max-cache-size", std::to_string(in.cache_mib())});
-  if (!s3.region.empty()) Add(&command.argv, {"--region", s3.region});
-  if (!s3.endpoint.empty()) Add(&command.argv, {"--endpoint-url", s3.endpoint});
-  if (s3.path_style) Add(&command.argv, {"--force-path-style"});
-  command.env = AwsVariables(s3);
-  return command;
-}
-
-Result<MounterCommand> Goofys(const Request& in) {
-  const StoreAccess::S3& s3 = in.access.s3;
-  MounterCommand command;
-  command.argv = {"goofys", "-f"};
-  if (in.read_only()) Add(&command.argv, {"-o", "ro"});
-  if (!s3.region.empty()) Add(&command.argv, {"--region", s3.region});
-  if (!s3.endpoint.empty()) Add(&command.argv, {"--endpoint", s3.endpoint});
-  if (!s3.path_style && !s3.endpoint.empty()) Add(&command.argv, {"--subdomain"});
-  command.env = AwsVariables(s3);
-  return command;
-}
-
-Result<MounterCommand> Sshfs(const Request& in) {
-  const StoreLocation& at = in.location;
-  MounterCommand command;
-  std::string folder = at.path;
-  if (folder == "~") folder.clear();
-  if (folder.starts_with("~/")) folder.erase(0, 2);
-  command.argv = {"sshfs",
-                  StrCat(at.user, at.user.empty() ? "" : "@", at.host, ":", folder),
-                  in.places.point,
-                  "-f",
-                  "-o",
-                  in.read_only() ? "ro" : "rw"};
-  for (const char* option : {"BatchMode=yes", "reconnect", "ServerAliveInterval=15", "ServerAliveCountMax=4"})
-    Add(&command.argv, {"-o", option});
-  if (at.port != 0) Add(&command.argv, {"-p", std::to_string(at.port)});
-  if (in.access.ssh_program != "ssh") {
-    if (in.access.ssh_program.find_first_of(" ,\\") != std::string::npos)
-      return Fail(ErrorCode::kUsage, "OVERCAP_SSH must be a path without blanks and commas for sshfs");
-    Add(&command.argv, {"-o", StrCat("ssh_command=", in.access.ssh_program)});
-  }
+  command.argv = {mounter};
+  for (const std::string& word : in.mount.options)
+    command.argv.push_back(word == kMountPointWord ? in.places.point : word);
+  if (in.location.kind == StoreKind::kS3) command.env = AwsVariables(in.access.s3);
   return command;
 }
 
@@ -241,18 +197,9 @@ Result<MounterCommand> ComposeMounter(const std::string& mounter, const MountSpe
                                       const StoreLocation& location, const StoreAccess& access,
                                       const MountPlaces& places) {
   const Request in{mount, location, access, places};
-  OC_TRY(command, mounter == "rclone"      ? Rclone(in)
-                  : mounter == "blobfuse2" ? Blobfuse(in)
-                  : mounter == "mount-s3"  ? MountS3(in)
-                  : mounter == "goofys"    ? Goofys(in)
-                                           : Sshfs(in));
+  if (HasRawMounter(mount)) return Raw(mounter, in);
+  OC_TRY(command, mounter == "rclone" ? Rclone(in) : Blobfuse(in));
   command.argv.insert(command.argv.end(), mount.options.begin(), mount.options.end());
-  // goofys takes its flags before the bucket only.
-  if (mounter == "goofys") {
-    Add(&command.argv,
-        {location.prefix.empty() ? location.bucket : StrCat(location.bucket, ":", location.prefix),
-         places.point});
-  }
   return command;
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMostBytes = 300;
 
-// rclone, blobfuse2, mount-s3 | goofys
+// rclone, blobfuse2 and others with Go's or Rust's flag parsers
 bool BeginsUsage(std::string_view line) {
   return line.starts_with("Usage:") || line == "NAME:";
 }

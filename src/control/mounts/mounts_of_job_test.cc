@@ -75,8 +75,8 @@ TEST_F(MountsOfAJob, WhatIsWrongIsSaidWithItsPlace) {
             "--mount: mount 'y': 'd/e' is in the way of mount 'x' at 'd'");
   EXPECT_EQ(Wrong({"x=s3://lab-data,mounter=blobfuse2"}),
             "--mount: mount 'x': mounter 'blobfuse2' cannot mount 's3://lab-data'");
-  EXPECT_EQ(Wrong({"x=s3://lab-data,mounter=goofys,cache=1G"}),
-            "--mount: mount 'x': mounter 'goofys' has no cache that can be limited");
+  EXPECT_EQ(Wrong({"x=s3://lab-data,mounter=goofys,cache=1G,option=MOUNTPOINT"}),
+            "--mount: mount 'x': 'cache' means nothing to mounter 'goofys'");
 }
 
 }  // namespace
