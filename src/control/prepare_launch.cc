@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "control/detect_here.h"
 #include "launch/compose/choose_launcher.h"
-#include "launch/compose/elf_needs.h"
 #include "launch/detect/host_name.h"
 #include "launch/local/local_cpus.h"
 #include "launch/ssh/ssh_runner.h"
@@ -76,9 +75,6 @@ Result<Launcher> Choose(const LaunchOptions& options, const LaunchWorld& world,
   if (prepared.site) {
     inputs.site_launcher = prepared.site->launcher;
     inputs.site_program = prepared.site->launcher_program;
-  }
-  if (const auto program = ResolveProgram(options.command[0], world.variables.Get("PATH"), world.folder)) {
-    inputs.command_needs_mpi = NeedsMpi(*program);
   }
   RealPrograms programs(world.variables);
   return ChooseLauncher(inputs, programs);

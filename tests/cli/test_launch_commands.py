@@ -141,12 +141,12 @@ class Real(Composed):
         self.assertRegex(plan["reason"], "HYDRA build details")
 
     @needs("mpicc.mpich")
-    def test_a_program_that_needs_mpi_goes_through_one(self):
+    def test_a_program_linked_with_mpi_gets_an_mpiexec_when_it_is_named(self):
         source = self.write("m.c", "#include <mpi.h>\nint main(int c, char** v) { MPI_Init(&c, &v); return MPI_Finalize(); }\n")
         program = self.root / "m"
         subprocess.run(["mpicc.mpich", str(source), "-o", str(program)], check=True, timeout=60, capture_output=True)
-        self.assertIn(self.plan("-n", "1", str(program))["launcher"], ("hydra", "openmpi"))
-        self.assertEqual(self.plan("-n", "1", "/bin/true")["launcher"], "local")
+        self.assertEqual(self.plan("-n", "1", str(program))["launcher"], "local")
+        self.assertEqual(self.plan("--launcher", "mpiexec.mpich", "-n", "1", str(program))["launcher"], "hydra")
 
 
 class Slurm(Composed):

@@ -77,12 +77,10 @@ Result<Launcher> Automatic(const ChoiceInputs& inputs, Programs& programs) {
     if (!programs.Find("srun").empty()) return AskRequired("srun", "Slurm job", programs);
     return WithoutMpi(inputs, "Slurm job, but srun is not installed here; ");
   }
-  const bool pbs = inputs.in_job && inputs.scheduler == SchedulerKind::kPbs;
-  if (!pbs && !inputs.command_needs_mpi) return WithoutMpi(inputs, "");
-  const std::string because = pbs ? "PBS job" : "the command needs an MPI";
+  if (!inputs.in_job || inputs.scheduler != SchedulerKind::kPbs) return WithoutMpi(inputs, "");
   auto launcher = AnyMpi(programs);
-  if (!launcher) return WithoutMpi(inputs, StrCat(because, ", but ", launcher.error().message, "; "));
-  launcher->reason = StrCat(because, "; ", launcher->reason);
+  if (!launcher) return WithoutMpi(inputs, StrCat("PBS job, but ", launcher.error().message, "; "));
+  launcher->reason = StrCat("PBS job; ", launcher->reason);
   return launcher;
 }
 

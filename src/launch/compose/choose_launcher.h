@@ -19,13 +19,11 @@ struct ChoiceInputs {
   bool this_host_only = true;      // the plan's one host is the machine we are on
   std::string site_launcher = {};  // of the site file; "": it does not say
   std::string site_program = {};   // the same
-  bool command_needs_mpi = false;  // NeedsMpi(the program that the ranks run)
 };
 
 // What is asked for wins, then what the site file says, then: srun in a Slurm job, the mpiexec or mpirun of a
-// PBS job, an mpiexec outside of any job for a program that needs MPI, ourselves on this machine, ssh to
-// others. Which mpiexec it is it tells itself (--version, 10 s). kUsage names a launcher that is not known,
-// is not installed, or cannot reach the hosts.
+// PBS job, ourselves on this machine, ssh to others. An mpiexec is asked which one it is (--version, 10 s).
+// kUsage names a launcher that is not known, is not installed, or cannot reach the hosts.
 Result<Launcher> ChooseLauncher(const ChoiceInputs& inputs, Programs& programs);
 
 }  // namespace overcap

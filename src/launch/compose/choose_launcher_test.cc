@@ -54,16 +54,6 @@ TEST(ChooseLauncherTest, APbsJobGoesThroughTheMpiexecThatIsThere) {
   EXPECT_EQ(Choice(job, {}), "ssh '' PBS job, but launcher 'mpiexec' is not installed here; 2 hosts");
 }
 
-TEST(ChooseLauncherTest, AProgramThatNeedsMpiGetsOne) {
-  FakePrograms programs;
-  programs.Answer("mpirun", kOpenMpi);
-  EXPECT_EQ(Choice({.command_needs_mpi = true}, programs),
-            "openmpi 'mpirun' the command needs an MPI; 'mpirun --version' says 'mpirun (Open MPI) 4.1.4'");
-  EXPECT_EQ(
-      Choice({.command_needs_mpi = true}, {}),
-      "local '' the command needs an MPI, but launcher 'mpiexec' is not installed here; one host, this one");
-}
-
 TEST(ChooseLauncherTest, WhatIsAskedForWins) {
   FakePrograms programs;
   programs.Answer("srun", "slurm 23.11.4\n");
