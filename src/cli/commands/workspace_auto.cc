@@ -21,7 +21,7 @@ namespace overcap::cli {
 namespace {
 
 constexpr Flag kWorkspaceAutoFlags[] = {
-    {"--every", "", "TIME", "save it every so often: 30m, 2h; by default 5m"},
+    {"--every", "", "TIME", "time from one backup to the next: 30m, 2h; by default 5m"},
     {"--margin", "", "TIME", "save it so long before the allocation ends; by default 5m"},
     {"--status", "", "", "tell how it goes"},
     {"--stop", "", "", "end it, after a last backup"},
@@ -290,7 +290,7 @@ Result<int> RunWorkspaceAuto(World& world, const Args& args) {
 
 constinit const Command kWorkspaceAuto = {
     .name = "workspace auto",
-    .summary = "save a workspace by itself, in the background, every so often",
+    .summary = "save a workspace in the background at intervals",
     .usage = "[NAME] [--every TIME] | --status | --stop",
     .flags = kWorkspaceAutoFlags,
     .max_words = 1,
