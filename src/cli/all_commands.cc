@@ -57,7 +57,6 @@ constexpr const Command* kCommands[] = {
     &kStoreUrl,
     &kStoreDu,
     &kStoreCheck,
-    &kStoreLock,
     &kUsage,
     &kNodes,
     &kWhy,

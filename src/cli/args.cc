@@ -312,6 +312,14 @@ constexpr Synonym kSynonyms[] = {
     {"srun", "launch"},  {"torchrun", "launch"},
 };
 
+// Commands that are gone, with what does their work.
+struct RemovedCommand {
+  std::string_view name, instead;
+};
+constexpr RemovedCommand kRemoved[] = {
+    {"store lock", "it was removed; on a file system that the nodes share flock(1) does the same"},
+};
+
 // The command that `word` was probably meant to be, or "".
 std::string MeantCommand(const std::string& word, const std::vector<std::string>& known) {
   const auto synonym = std::ranges::find(kSynonyms, word, &Synonym::word);
@@ -350,6 +358,10 @@ Result<ParsedLine> Unmatched(std::span<const std::string> words, std::span<const
     if (line && !plain.empty()) line->group = plain[0];
     return line;
   }
+  const std::string both = plain.size() < 2 ? plain[0] : StrCat(plain[0], " ", plain[1]);
+  const auto removed = std::ranges::find(kRemoved, both, &RemovedCommand::name);
+  if (removed != std::end(kRemoved))
+    return Fail(ErrorCode::kUsage, StrCat("unknown command '", both, "'"), std::string(removed->instead));
   if (group.empty()) {
     const std::string nearest = MeantCommand(plain[0], known);
     return Fail(ErrorCode::kUsage, StrCat("unknown command '", plain[0], "'"),
@@ -361,7 +373,7 @@ Result<ParsedLine> Unmatched(std::span<const std::string> words, std::span<const
     return Fail(ErrorCode::kUsage, StrCat("'", plain[0], "' needs one more word"),
                 StrCat("one of: ", choices));
   const std::string nearest = Nearest(plain[1], group);
-  return Fail(ErrorCode::kUsage, StrCat("unknown command '", plain[0], " ", plain[1], "'"),
+  return Fail(ErrorCode::kUsage, StrCat("unknown command '", both, "'"),
               nearest.empty() ? StrCat("one of: ", choices)
                               : StrCat("did you mean 'overcap ", plain[0], " ", nearest, "'?"));
 }

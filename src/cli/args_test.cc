@@ -91,6 +91,9 @@ TEST(Args, LinesAreUnderstoodAsTheTableSays) {
 TEST(Args, WrongLinesSayWhatIsWrongAndWhatIsNear) {
   const std::vector<std::pair<Words, std::string>> table = {
       {{"sbmit", "x"}, "error: unknown command 'sbmit' | did you mean 'overcap submit'?"},
+      {{"store", "lock", "s3://b/x", "--", "y"},
+       "error: unknown command 'store lock' | it was removed; on a file system that the nodes share flock(1) "
+       "does the same"},
       {{"frobnicate"}, "error: unknown command 'frobnicate' | 'overcap --help' lists the commands"},
       {{"submit", "--gpu", "8", "x"}, "error: unknown flag '--gpu' of 'submit' | did you mean '--gpus'?"},
       {{"--gpsu", "submit", "x"}, "error: unknown flag '--gpsu' of 'submit' | did you mean '--gpus'?"},

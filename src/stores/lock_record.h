@@ -10,7 +10,7 @@
 
 namespace overcap {
 
-constexpr int64_t kShortestLeaseUs = 15'000'000, kLongestLeaseUs = 60'000'000;
+constexpr int64_t kLongestLeaseUs = 60'000'000;
 constexpr int64_t kLockRecordMost = 4096;  // bytes; a longer one counts as damaged
 
 struct LockRecord {

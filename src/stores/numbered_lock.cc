@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "base/text.h"
-#include "sys/sleepless_clock.h"
 
 namespace overcap {
 namespace {
@@ -23,17 +22,8 @@ int64_t NumberOf(std::string_view name) {
 
 }  // namespace
 
-const Clock& LockPlace::OwnClock() {
-  static const auto* clock = new SleeplessClock;  // for threads that are left behind
-  return *clock;
-}
-
-std::string LockPlace::FolderOf(const std::string& name) {
-  return StrCat(name, name.ends_with(".lock") ? "/" : ".lock/");
-}
-
 NumberedLock::NumberedLock(Store& store, const std::string& name, const Clock& clock)
-    : store_(store), folder_(FolderOf(name)), clock_(clock) {}
+    : store_(store), folder_(StrCat(name, name.ends_with(".lock") ? "/" : ".lock/")), clock_(clock) {}
 
 std::string NumberedLock::KeyOf(int64_t number) const {
   char digits[kDigits + 8];

@@ -1,31 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock as a row of numbered objects, of which the highest counts (docs/formats/locks.md, "S3, folders,
-// ssh").
+// A lock on a store as a row of numbered objects, of which the highest counts (docs/formats/locks.md). It
+// starts no thread and waits for nothing: the holder calls Renew in time, and stops believing in the lock
+// before SentUs() + lease. stores/testing/lock_conformance.h says what holds on every store.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "stores/lock_place.h"
+#include "base/result.h"
+#include "stores/lock_record.h"
 #include "stores/store.h"
+#include "sys/clock.h"
 
 namespace overcap {
 
-class NumberedLock : public LockPlace {
+struct LockTake {
+  bool taken = false;
+  LockRecord holder;  // otherwise: who has it, as far as that is known
+};
+
+// One thread at a time.
+class NumberedLock {
  public:
   // So many numbers below the highest stay. Who comes late to one of them is refused by the store, and need
   // not learn from a listing that there is a higher one: over NFS it may be older than that.
   static constexpr int64_t kKept = 8;
 
-  // Both must outlive it.
-  NumberedLock(Store& store, const std::string& name, const Clock& clock = OwnClock());
+  // "train" is the folder "train.lock/"; nothing is read or written yet. The monotonic time of `clock` goes
+  // on while the machine sleeps (SleeplessClock). Both must outlive it.
+  NumberedLock(Store& store, const std::string& name, const Clock& clock);
 
-  Result<std::optional<LockRecord>> Look() override;
-  Result<LockTake> Take(const LockRecord& own) override;
-  Result<void> Renew() override;
-  Result<void> Release() override;
-  int64_t SentUs() const override { return sent_us_; }
-  int64_t Turn() const override { return own_.turn; }
+  // Who holds it, as far as one look tells: one that has died is named for a while. nullopt: no one.
+  Result<std::optional<LockRecord>> Look();
+  // To be called again, with the same record, until it is taken: what was seen is remembered, and a holder
+  // that shows no sign of life for its whole lease is followed. After an error it may be taken or not: the
+  // next call knows. kUsage where the store cannot keep locks.
+  Result<LockTake> Take(const LockRecord& own);
+  // After Take. kConflict: another has, or may have, it now. After another error: again.
+  Result<void> Renew();
+  // After Take. kConflict: it was not ours any more, and nothing was changed.
+  Result<void> Release();
+
+  // By the clock: no other could begin to measure our lease before it. Of the last Take or Renew that
+  // succeeded.
+  int64_t SentUs() const { return sent_us_; }
+  int64_t Turn() const { return own_.turn; }  // ours, after Take; larger than that of every holder before
 
  private:
   // The highest number.

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/numbered_lock.h"
 
-#include <chrono>
 #include <deque>
 #include <functional>
 #include <gtest/gtest.h>
-#include <thread>
 
 #include "base/testing/one_thread.h"
 #include "base/text.h"
 #include "stores/mem/mem_store.h"
-#include "stores/store_lock.h"
 #include "stores/testing/fault_store.h"
 #include "sys/random.h"
 
@@ -413,71 +410,6 @@ TEST(NumberedLockCrowd, NeverDoTwoBelieve) {
   }
   EXPECT_GT(taken, 10 * kSeeds);
   EXPECT_GT(followed, 10 * kSeeds);
-}
-
-TEST(StoreLock, IsLostForGoodWhenTheStoreIsOutOfReach) {
-  constexpr int64_t kShort = 900'000;
-  const auto disk = std::make_shared<MemStore>();
-  const auto store = std::make_shared<FaultStore>(disk);
-  LockOptions options;
-  options.lease_us = kShort;
-  const auto lock = StoreLock::Acquire(store, "train", options);
-  ASSERT_TRUE(lock) << lock.error().message;
-  StoreFault cut;
-  cut.error = Error{ErrorCode::kUnavailable, "no way to the store", ""};
-  store->Add(cut);
-  const int64_t until = (*lock)->HeldUntilUs(), end = (*lock)->MustEndUs();
-  EXPECT_LT(until, end);
-  EXPECT_LE(end - until, kShort / 6);
-  while ((*lock)->Held()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  EXPECT_GE(LockPlace::OwnClock().MonotonicUs(), until);
-  EXPECT_EQ((*lock)->WhyLost(), "no way to the store");
-  EXPECT_FALSE((*lock)->Taken());
-  store->ClearFaults();
-  std::this_thread::sleep_for(std::chrono::microseconds(kShort / 4));
-  EXPECT_FALSE((*lock)->Held());
-  const auto released = (*lock)->Release();
-  ASSERT_FALSE(released);
-  EXPECT_EQ(released.error().code, ErrorCode::kConflict);
-  options.wait_us = 60'000'000;
-  options.poll_us = 20'000;
-  EXPECT_TRUE(StoreLock::Acquire(disk, "train", options));
-}
-
-TEST(StoreLock, WhatIsTakenTooLateIsLetGoOfAndTriedAgainByThoseWhoWait) {
-  LockOptions options;
-  options.lease_us = 900'000;
-  options.poll_us = 20'000;
-  for (const bool waits : {false, true}) {
-    const auto store = std::make_shared<FaultStore>(std::make_shared<MemStore>());
-    StoreFault slow;
-    slow.ops = {StoreOp::kPut};
-    slow.times = 1;
-    slow.delay_us = options.lease_us * 2 / 3;
-    store->Add(slow);
-    options.wait_us = waits ? 60'000'000 : 0;
-    const auto lock = StoreLock::Acquire(store, "train", options);
-    EXPECT_EQ(lock.has_value(), waits);
-    if (lock) {
-      EXPECT_TRUE((*lock)->Held());
-      EXPECT_TRUE((*lock)->Release());
-    } else {
-      EXPECT_EQ(lock.error().code, ErrorCode::kUnavailable);
-      EXPECT_NE(lock.error().message.find("answers too slowly"), std::string::npos) << lock.error().message;
-    }
-  }
-}
-
-TEST(StoreLock, WhatIsUnreachableAtFirstIsTold) {
-  const auto store = std::make_shared<FaultStore>(std::make_shared<MemStore>());
-  StoreFault cut;
-  cut.error = Error{ErrorCode::kUnavailable, "no way to the store", ""};
-  store->Add(cut);
-  LockOptions options;
-  options.wait_us = 60'000'000;
-  const auto lock = StoreLock::Acquire(store, "train", options);
-  ASSERT_FALSE(lock);
-  EXPECT_EQ(lock.error().code, ErrorCode::kUnavailable);
 }
 
 }  // namespace

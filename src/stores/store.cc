@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "stores/gather_upload.h"
-#include "stores/numbered_lock.h"
 #include "stores/paged_listing.h"
 
 namespace overcap {
@@ -100,10 +99,6 @@ Result<void> Store::SetModified(const std::string& key, int64_t) {
 
 Result<void> Store::CreateStrictly(const std::string& key, std::string_view bytes) {
   return Put(key, bytes, PutMode::kCreate);
-}
-
-Result<std::unique_ptr<LockPlace>> Store::LockAt(const std::string& name) {
-  return std::unique_ptr<LockPlace>(std::make_unique<NumberedLock>(*this, name));
 }
 
 Result<std::unique_ptr<StoreUpload>> Store::StartUpload(const std::string& key, int64_t size, PutMode mode) {

@@ -57,8 +57,6 @@ enum class PutMode {
   kCreate,   // kConflict when the key is there: exactly one of several writers wins
 };
 
-class LockPlace;  // lock_place.h
-
 // A large object on its way into a store, part by part. Destroyed without a Finish that succeeded it leaves
 // nothing behind; a killed process leaves what CleanUp finds.
 class StoreUpload {
@@ -134,9 +132,6 @@ class Store {
   // As Put with kCreate, of something small, but never by a way on which two could win: kUsage where the
   // store itself has no other.
   virtual Result<void> CreateStrictly(const std::string& key, std::string_view bytes);
-  // The lock of this name (docs/formats/locks.md); nothing is read or written yet. Must not outlive the
-  // store.
-  virtual Result<std::unique_ptr<LockPlace>> LockAt(const std::string& name);
   // A store that was opened so that puts need not be durable makes them so now.
   virtual Result<void> Flush() { return {}; }
   // For messages: "/nfs/lab/store", "s3://bucket/prefix".

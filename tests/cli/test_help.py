@@ -10,7 +10,7 @@ from overcap_rig import Rig, main
 VERBS = ("submit", "launch", "launches", "rank", "env", "query", "ls", "logs", "wait", "abort", "resubmit", "hold", "release", "exec", "ssh", "shell", "alloc", "alloc list", "alloc release", "alloc install", "rm", "gc", "init", "fanout",
          "doctor", "cluster list", "cluster check", "config show", "daemon status", "daemon stop", "shell-init",
          "policy check", "policy render", "policy apply",
-         *(f"store {verb}" for verb in ("ls", "cp", "sync", "rm", "stat", "url", "du", "check", "lock")),
+         *(f"store {verb}" for verb in ("ls", "cp", "sync", "rm", "stat", "url", "du", "check")),
          *(f"workspace {verb}" for verb in ("create", "init", "backup", "restore", "auto", "list", "status", "ls", "cat", "diff", "verify", "prune",
                                             "forget", "export", "import")))
 

@@ -7,7 +7,6 @@ import os
 import pathlib
 import unittest
 
-from lock_rig import COUNT, LOOP
 from rigs.nfs_rig import Nfs
 
 GROUP = "clusters"
@@ -181,27 +180,8 @@ class TwoHosts(OnNfs):
         self.overcap("a", "-c", "local", "daemon", "stop")
 
     def test_of_both_one_at_a_time_has_a_lock(self):
-        number, turns = f"{self.nfs.folder}/number", f"{self.nfs.folder}/turns"
-        self.run_on("a", ["sh", "-c", 'printf 0 >"$1"', "sh", number])
-        locked = ["python3", "-c", LOOP, "10", BINARY, "store", "lock", f"{self.nfs.folder}/locks/count", "--", "python3", "-c", COUNT, number, turns]
-        both = [self.nfs.start(host, locked, {"OVERCAP_CONFIG": "/dev/null", "HOME": self.nfs.disk(host)}, 150) for host in ("a", "b")]
-        for one in both:
-            self.ended(one)
-        self.assertEqual(self.run_on("a", ["cat", number]).out, "20")
-        order = [int(line) for line in self.run_on("b", ["cat", turns]).out.split()]
-        self.assertEqual(order, sorted(set(order)))
-
-    def test_a_holder_that_cannot_reach_the_server_ends_its_command_before_another_has_the_lock(self):
-        where = f"{self.nfs.folder}/locks/cut"
-        holder = self.start("a", "store", "lock", where, "--lease", "15s", "--", "sleep", "271")
-        while self.start("b", "store", "lock", where, "--status").wait().status == 0:
-            pass
-        self.run_on("a", ["pgrep", "-f", "^sleep 271"])
-        self.nfs.cut("a")
-        self.overcap("b", "store", "lock", where, "--", "true")
-        self.run_on("a", ["pgrep", "-f", "^sleep 271"], status=1)
-        self.ended(holder, 75)
-        self.nfs.mend("a")
+        self.play("stores_test", *["FileStoreOfTwoHosts.DISABLED_OneAtATimeHasALock"] * 2)
+        self.assertEqual(self.run_on("b", ["cat", f"{self.home}/state"]).out, "20")
 
     def test_a_server_that_cannot_be_reached_for_a_while_is_waited_for(self):
         here = self.work("a")

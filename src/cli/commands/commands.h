@@ -65,7 +65,6 @@ extern const Command kStoreStat;
 extern const Command kStoreUrl;
 extern const Command kStoreDu;
 extern const Command kStoreCheck;
-extern const Command kStoreLock;
 
 extern const Command kClusterList;
 extern const Command kClusterCheck;

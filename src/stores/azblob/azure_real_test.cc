@@ -41,7 +41,7 @@ std::vector<StoreMaker> Makers() {
       const std::string root = StrCat("az://", server.access.account, "/", server.access.container, "/");
       return OpenAt(server, same.Location().substr(root.size()));
     };
-    makers.push_back({"azblob", make, again, kShortestLeaseUs});
+    makers.push_back({"azblob", make, again, 4'000'000});
   }
   return makers;
 }

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "net/http/digests.h"
-#include "stores/azblob/azure_lease.h"
 #include "stores/azblob/azure_upload.h"
 #include "stores/object_requests.h"
 #include "stores/paged_listing.h"
@@ -234,11 +233,6 @@ Result<void> AzureStore::Remove(const std::string& key) {
   if (answer.problem && answer.problem->code != "BlobNotFound")
     return Fail(container_.ErrorOf(*answer.problem, whole, "remove"));
   return {};
-}
-
-Result<std::unique_ptr<LockPlace>> AzureStore::LockAt(const std::string& name) {
-  OC_TRY(whole, WholeKey(StrCat(LockPlace::FolderOf(name), "lease")));
-  return std::unique_ptr<LockPlace>(std::make_unique<AzureLease>(container_, whole));
 }
 
 Result<void> AzureStore::Takes(const std::string& key) const {

@@ -43,8 +43,6 @@ class AzureStore : public Store {
                                                     const std::string& identity, int64_t part_size) override;
   Result<StoredChecksum> ChecksumOf(const StoredObjectInfo& object) const override;
   bool ChecksPuts() const override { return true; }
-  // By a lease of the service.
-  Result<std::unique_ptr<LockPlace>> LockAt(const std::string& name) override;
   std::string Location() const override { return container_.location(); }
 
   // A URL with which anybody may read the blob for so long. kDenied without the account's key. Nothing is

@@ -361,5 +361,26 @@ TEST_F(FileStoreOfTwoHosts, DISABLED_AnObjectIsWholeOrIsGone) {
   EXPECT_GT(gone, 10);
 }
 
+// Both hosts run it: a number that each raises while it has the lock shows whether two ever had it at once.
+TEST_F(FileStoreOfTwoHosts, DISABLED_OneAtATimeHasALock) {
+  constexpr int kTurns = 10;
+  const SleeplessClock clock;
+  const auto is_late = [this] { return PosixClock().MonotonicUs() - began_us_ > 80'000'000; };
+  for (int i = 0; i < kTurns; ++i) {
+    NumberedLock lock(*store_, "count", clock);
+    const LockRecord own = OwnLockRecord(kLongestLeaseUs, clock.WallUs());
+    for (bool taken = false; !taken; usleep(20'000)) {
+      ASSERT_FALSE(is_late());
+      const auto take = lock.Take(own);
+      ASSERT_TRUE(take) << take.error().message;
+      taken = take->taken;
+    }
+    const int64_t number = ParseInt(PosixFiles().Read(Path()).value_or("0")).value_or(-1);
+    usleep(30'000);
+    ASSERT_TRUE(PosixFiles().WriteAtomic(Path(), std::to_string(number + 1), false));
+    ASSERT_TRUE(lock.Release());
+  }
+}
+
 }  // namespace
 }  // namespace overcap

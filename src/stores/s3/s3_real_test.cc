@@ -312,12 +312,14 @@ TEST_P(RealS3, MakesABucketOnce) {
 // Of services without conditional puts.
 TEST_P(RealS3, RefusesLocksWhereTwoCouldHaveThem) {
   if (getenv("OVERCAP_TEST_S3_NO_CONDITIONS") == nullptr) GTEST_SKIP() << "NOT TESTED: it has conditions";
-  const auto lock = StoreLock::Acquire(store_, "lock", {});
-  ASSERT_FALSE(lock);
-  EXPECT_EQ(lock.error().code, ErrorCode::kUsage);
-  EXPECT_NE(lock.error().message.find("cannot keep locks: its service has no conditional put"),
+  const SleeplessClock clock;
+  NumberedLock lock(*store_, "lock", clock);
+  const auto take = lock.Take(OwnLockRecord(kLongestLeaseUs, clock.WallUs()));
+  ASSERT_FALSE(take);
+  EXPECT_EQ(take.error().code, ErrorCode::kUsage);
+  EXPECT_NE(take.error().message.find("cannot keep locks: its service has no conditional put"),
             std::string::npos)
-      << lock.error().message;
+      << take.error().message;
   EXPECT_TRUE(store_->List("", "")->objects.empty());
 }
 

@@ -8,12 +8,27 @@
 #include <unistd.h>
 #include <vector>
 
-#include "base/text.h"
-
 namespace overcap {
 
 constexpr int64_t kLong = 120'000'000;
 constexpr const char* kName = "locks/train";
+
+namespace {
+
+void Sleep(int64_t us) {
+  std::this_thread::sleep_for(std::chrono::microseconds(us));
+}
+
+}  // namespace
+
+LockConformance::Person::Person(std::shared_ptr<Store> way, int64_t lease_us)
+    : store(std::move(way)), lock(*store, kName, clock), own(OwnLockRecord(lease_us, clock.WallUs())) {}
+
+bool LockConformance::Person::Take() {
+  const auto take = lock.Take(own);
+  EXPECT_TRUE(take) << take.error().message;
+  return take && take->taken;
+}
 
 void LockConformance::SetUp() {
   std::string why;
@@ -21,109 +36,53 @@ void LockConformance::SetUp() {
   if (!store_) GTEST_SKIP() << "NOT TESTED: " << why;
 }
 
-LockRecord LockConformance::Own() const {
-  return OwnLockRecord(lease_us(), PosixClock().WallUs());
+std::unique_ptr<LockConformance::Person> LockConformance::Another(int64_t lease_us) {
+  return std::make_unique<Person>(GetParam().again(*store_), lease_us);
 }
 
-LockOptions LockConformance::Options(int64_t wait_us) const {
-  LockOptions options;
-  options.lease_us = lease_us();
-  options.wait_us = wait_us;
-  options.poll_us = lease_us() / 30;
-  return options;
-}
-
-std::unique_ptr<LockPlace> LockConformance::TakeAndDie(Store& store) {
-  auto place = store.LockAt(kName);
-  EXPECT_TRUE(place);
-  const auto take = (*place)->Take(Own());
-  EXPECT_TRUE(take) << take.error().message;
-  EXPECT_TRUE(take && take->taken);
-  return std::move(*place);
+void LockConformance::TakeInTime(Person* person) {
+  const int64_t end = person->clock.MonotonicUs() + kLong;
+  while (!person->Take()) {
+    ASSERT_LT(person->clock.MonotonicUs(), end);
+    Sleep(5000);
+  }
 }
 
 namespace {
 
-int64_t Now() {
-  return LockPlace::OwnClock().MonotonicUs();
-}
-
-void Sleep(int64_t us) {
-  std::this_thread::sleep_for(std::chrono::microseconds(us));
-}
-
 TEST_P(LockConformance, IsHeldByOneWhoSaysWho) {
-  auto first = StoreLock::Acquire(store_, kName, Options());
-  ASSERT_TRUE(first) << first.error().message;
-  EXPECT_TRUE((*first)->Held());
-  EXPECT_EQ((*first)->WhyLost(), "");
-  const auto second = StoreLock::Acquire(Again(), kName, Options());
-  ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().code, ErrorCode::kConflict);
-  EXPECT_NE(second.error().message.find(StrCat(", pid ", getpid(), ", since ")), std::string::npos)
-      << second.error().message;
-  const auto other = StoreLock::Acquire(Again(), "locks/other", Options());
-  EXPECT_TRUE(other) << other.error().message;
-  const int64_t turn = (*first)->turn();
-  const auto released = (*first)->Release();
-  EXPECT_TRUE(released) << released.error().message;
-  EXPECT_FALSE((*first)->Held());
-  const auto third = StoreLock::Acquire(Again(), kName, Options());
-  ASSERT_TRUE(third) << third.error().message;
-  EXPECT_GT((*third)->turn(), turn);
-}
-
-TEST_P(LockConformance, LooksWithoutTakingIt) {
-  const auto watcher = Again();
-  auto looks = watcher->LockAt(kName);
-  ASSERT_TRUE(looks);
-  auto none = (*looks)->Look();
-  ASSERT_TRUE(none) << none.error().message;
-  EXPECT_FALSE(none->has_value());
-  {
-    const auto lock = StoreLock::Acquire(store_, kName, Options());
-    ASSERT_TRUE(lock);
-    const auto held = (*looks)->Look();
-    ASSERT_TRUE(held) << held.error().message;
-    ASSERT_TRUE(held->has_value());
-    EXPECT_EQ((*held)->pid, getpid());
-    EXPECT_EQ((*held)->turn, (*lock)->turn());
-  }
-  none = (*looks)->Look();
-  ASSERT_TRUE(none);
-  EXPECT_FALSE(none->has_value());
-}
-
-TEST_P(LockConformance, IsRenewedForAsLongAsItIsWanted) {
-  const auto lock = StoreLock::Acquire(store_, kName, Options());
-  ASSERT_TRUE(lock) << lock.error().message;
-  const auto other = StoreLock::Acquire(Again(), kName, Options(lease_us() * 3 / 2));
-  ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().code, ErrorCode::kConflict) << other.error().message;
-  EXPECT_TRUE((*lock)->Held()) << (*lock)->WhyLost();
-  const auto released = (*lock)->Release();
-  EXPECT_TRUE(released) << released.error().message;
+  const auto ann = Another(kLongestLeaseUs), bob = Another(kLongestLeaseUs);
+  EXPECT_FALSE(bob->lock.Look()->has_value());
+  ASSERT_TRUE(ann->Take());
+  const auto take = bob->lock.Take(bob->own);
+  ASSERT_TRUE(take) << take.error().message;
+  EXPECT_FALSE(take->taken);
+  EXPECT_EQ(take->holder.pid, getpid());
+  const auto seen = bob->lock.Look();
+  ASSERT_TRUE(seen && seen->has_value());
+  EXPECT_EQ((*seen)->turn, ann->lock.Turn());
+  NumberedLock other(*bob->store, "locks/other", bob->clock);
+  EXPECT_TRUE(other.Take(bob->own)->taken);
+  ASSERT_TRUE(ann->lock.Renew());
+  EXPECT_FALSE(bob->Take());
+  ASSERT_TRUE(ann->lock.Release());
+  EXPECT_FALSE(bob->lock.Look()->has_value());
+  ASSERT_TRUE(bob->Take());
+  EXPECT_GT(bob->lock.Turn(), ann->lock.Turn());
 }
 
 TEST_P(LockConformance, OfOneWhoDiedIsTakenAfterItsLeaseAndNotBefore) {
-  const auto dead = TakeAndDie(*store_);
-  const auto next = StoreLock::Acquire(Again(), kName, Options(kLong));
-  ASSERT_TRUE(next) << next.error().message;
-  // Somebody who believed until two thirds of it would have stopped long ago. (Azurite counts whole seconds.)
-  EXPECT_GE(Now() - dead->SentUs(), lease_us() - (lease_us() >= kShortestLeaseUs ? 1'000'000 : 0));
-  EXPECT_GT((*next)->turn(), dead->Turn());
+  const auto dead = Another(), next = Another();
+  ASSERT_TRUE(dead->Take());
+  TakeInTime(next.get());
+  EXPECT_GE(next->clock.MonotonicUs() - dead->lock.SentUs(), lease_us());
+  EXPECT_GT(next->lock.Turn(), dead->lock.Turn());
   // It was only stopped, and comes back.
   for (int i = 0; i < 2; ++i) {
-    const auto renewed = dead->Renew();
-    ASSERT_FALSE(renewed);
-    EXPECT_EQ(renewed.error().code, ErrorCode::kConflict) << renewed.error().message;
-    const auto released = dead->Release();
-    ASSERT_FALSE(released);
-    EXPECT_EQ(released.error().code, ErrorCode::kConflict) << released.error().message;
+    EXPECT_EQ(dead->lock.Renew().error().code, ErrorCode::kConflict);
+    EXPECT_EQ(dead->lock.Release().error().code, ErrorCode::kConflict);
   }
-  EXPECT_TRUE((*next)->Held());
-  EXPECT_FALSE(StoreLock::Acquire(Again(), kName, Options()));
-  const auto released = (*next)->Release();
+  const auto released = next->lock.Release();
   EXPECT_TRUE(released) << released.error().message;
 }
 
@@ -131,22 +90,19 @@ TEST_P(LockConformance, LetsInOneOfManyEachTime) {
   constexpr int kThreads = 4, kRounds = 12;
   std::atomic<int> inside{0}, entries{0}, crowds{0};
   std::atomic<int64_t> last_turn{0};
-  std::vector<std::shared_ptr<Store>> stores;
-  for (int i = 0; i < kThreads; ++i) stores.push_back(Again());
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      LockOptions options = Options(kLong);
-      options.poll_us = 5'000;
+    threads.emplace_back([&, way = GetParam().again(*store_)] {
       for (int round = 0; round < kRounds; ++round) {
-        const auto lock = StoreLock::Acquire(stores[static_cast<size_t>(i)], kName, options);
-        ASSERT_TRUE(lock) << lock.error().message;
-        if (++inside != 1 || !(*lock)->Held()) ++crowds;
-        if (last_turn.exchange((*lock)->turn()) >= (*lock)->turn()) ++crowds;
+        const auto person =
+            std::make_unique<Person>(way, kLongestLeaseUs);  // a lease that no slow machine exceeds
+        ASSERT_NO_FATAL_FAILURE(TakeInTime(person.get()));
+        if (++inside != 1) ++crowds;
+        if (last_turn.exchange(person->lock.Turn()) >= person->lock.Turn()) ++crowds;
         Sleep(1000);
         --inside;
         ++entries;
-        const auto released = (*lock)->Release();
+        const auto released = person->lock.Release();
         EXPECT_TRUE(released) << released.error().message;
       }
     });
@@ -158,35 +114,23 @@ TEST_P(LockConformance, LetsInOneOfManyEachTime) {
 
 // All of them see at the same time that it may be taken.
 TEST_P(LockConformance, OneFollowsADeadHolder) {
-  constexpr int kThreads = 4;
-  const int rounds = lease_us() > 1'000'000 ? 2 : 5;
-  for (int round = 0; round < rounds; ++round) {
-    const auto dead = TakeAndDie(*store_);
+  constexpr int kThreads = 4, kRounds = 2;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto dead = Another();
+    ASSERT_NO_FATAL_FAILURE(TakeInTime(dead.get()));  // follows the winner of the round before
     std::atomic<int> winners{0};
     std::barrier all_saw_it(kThreads);
     std::vector<std::thread> threads;
-    std::vector<std::shared_ptr<Store>> stores;
-    for (int i = 0; i < kThreads; ++i) stores.push_back(Again());
     for (int i = 0; i < kThreads; ++i) {
-      threads.emplace_back([&, i] {
-        auto place = stores[static_cast<size_t>(i)]->LockAt(kName);
-        const LockRecord own = Own();
-        (void)(*place)->Take(own);  // sees the dead one
+      threads.emplace_back([&, person = std::shared_ptr<Person>(Another())] {
+        EXPECT_FALSE(person->Take());
         all_saw_it.arrive_and_wait();
-        const int64_t slack = lease_us() >= kShortestLeaseUs ? 1'100'000 : lease_us() / 10;
-        Sleep(lease_us() + slack);
-        const auto take = (*place)->Take(own);
-        ASSERT_TRUE(take) << take.error().message;
-        if (take->taken) ++winners;
+        Sleep(lease_us() * 11 / 10);
+        if (person->Take()) ++winners;
       });
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(winners, 1);
-    EXPECT_FALSE(StoreLock::Acquire(Again(), kName, Options()));
-    // The winner of this round is dead in the next.
-    const auto next = StoreLock::Acquire(Again(), kName, Options(kLong));
-    ASSERT_TRUE(next) << next.error().message;
-    ASSERT_TRUE((*next)->Release());
   }
 }
 
