@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/right_guard.h"
+#include "control/elastic/right_guard.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

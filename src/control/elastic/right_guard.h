@@ -11,9 +11,8 @@
 
 namespace overcap {
 
-// A process beside this one that kills what it has started (an agent its ranks, the holder of a lock its
-// command), by process groups, when this one is gone, or when it has not put off the time at which they must
-// end: because it is stopped, or starved.
+// A process next to the agent that kills the agent's ranks, by their process groups, when the agent is gone,
+// or when it has not put off the time at which they must end: because it is stopped, or starved.
 class RightGuard {
  public:
   // Forks: to be made before any thread, and before whoever takes this process's children for his own. Times

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/right_guard.h"
+#include "control/elastic/right_guard.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -20,7 +20,6 @@ constexpr int kMostGroups = 4096;
 constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
 constexpr int64_t kAgainUs = 50'000;
 constexpr int64_t kEndUs = 5'000'000;
-constexpr int64_t kLongestPollUs = 1'000'000;  // polls do not see time for which the machine sleeps
 
 // One order is one number, small enough for a pipe to take whole: above 0 it is another group, below 0 the
 // negative of the time at which to kill.
@@ -53,13 +52,12 @@ struct Watched {
       continue;
     }
     pollfd wait{pipe_fd, POLLIN, 0};
-    if (poll(&wait, 1, left == kFar ? -1 : static_cast<int>(std::min(left, kLongestPollUs) / 1000) + 1) <= 0)
-      continue;
+    if (poll(&wait, 1, left == kFar ? -1 : static_cast<int>(left / 1000) + 1) <= 0) continue;
     int64_t order = 0;
     const ssize_t n = read(pipe_fd, &order, sizeof order);
     if (n == sizeof order) {
       watched.Take(order);
-    } else if (n == 0) {  // who made us is gone
+    } else if (n == 0) {  // the agent is gone
       watched.Kill();
       _exit(0);
     }
@@ -71,13 +69,13 @@ struct Watched {
 Result<std::unique_ptr<RightGuard>> RightGuard::Make(const Clock& clock) {
   OC_TRY(ends, MakePipe());
   const pid_t pid = fork();
-  if (pid < 0) return Fail(ErrnoError(errno, "cannot start the process that guards the others"));
+  if (pid < 0) return Fail(ErrnoError(errno, "cannot start the guard of the ranks"));
   if (pid == 0) {
     ends.write.Reset();
     setsid();
     for (const int sig : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE}) signal(sig, SIG_IGN);
     prctl(PR_SET_NAME, "overcap-guard");
-    // Nobody shall wait for the end of the program's output because of us.
+    // Readers of the agent's output must see its end while this process lives on.
     const int nothing = open("/dev/null", O_RDWR);
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, fd);
     Guard(ends.read.Get(), clock);
