@@ -121,15 +121,15 @@ Result<std::unique_ptr<Store>> OpenStore(const std::string& location, bool creat
 }
 
 Result<std::string> StoreUrl(const StoreLocation& location, const StoreAccess& access, const std::string& key,
-                             int64_t seconds, bool ask) {
+                             int64_t seconds) {
   if (location.kind == StoreKind::kS3) {
     OC_TRY(store, OpenS3(location, access, {.keys = KeyRule::kAny}));
-    if (ask) OC_TRY_VOID(store->Stat(key));
+    OC_TRY_VOID(store->Stat(key));
     return store->UrlOf(key, seconds);
   }
   if (location.kind == StoreKind::kAzure) {
     OC_TRY(store, OpenAzure(location, access, {.keys = KeyRule::kAny}));
-    if (ask) OC_TRY_VOID(store->Stat(key));
+    OC_TRY_VOID(store->Stat(key));
     return store->UrlOf(key, seconds);
   }
   return Fail(ErrorCode::kUsage, StrCat("there are no URLs for what is in ", Quoted(location.Text(), 200)),

@@ -53,10 +53,9 @@ Result<std::unique_ptr<Store>> OpenStore(const StoreLocation& location, const St
 // (memory of this process, for tests). kUsage for another scheme, kNotFound for a folder that is missing.
 Result<std::unique_ptr<Store>> OpenStore(const std::string& location, bool create);
 
-// A URL with which anybody may read the object for so long. With `ask` the service is asked for the object
-// first, so that the URL's time is right by its clock; else nothing is sent. kUsage for kinds that have no
-// such thing.
+// A URL with which anybody may read the object for `seconds`. The service is asked for the object first, so
+// that the URL's time is right by its clock. kUsage for kinds that have no such thing.
 Result<std::string> StoreUrl(const StoreLocation& location, const StoreAccess& access, const std::string& key,
-                             int64_t seconds, bool ask = false);
+                             int64_t seconds);
 
 }  // namespace overcap

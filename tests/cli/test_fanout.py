@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -226,6 +227,9 @@ class Trouble(FanoutRig):
         self.refused("fanout", str(self.source), "--to", "/x", says=("in no job", "--hosts"))
         self.refused("fanout", str(self.project / "none"), "--to", "/x", *one, status=3, says="none")
         self.refused("fanout", str(self.source / "d0/f0"), "--to", "/x", *one, says="single file")
+        for bucket, place in (("s3://lab-data/my qd", "./my qd"), ("s3://lab-data", "./lab-data"), ("az://account/box/qd/", "./qd")):
+            copied = f"overcap store cp {shlex.quote(bucket)} {shlex.quote(place)} && overcap fanout {shlex.quote(place)} --to '$TMPDIR/x'"
+            self.refused("fanout", bucket, "--to", "$TMPDIR/x", *one, says=(f"'{bucket}' is in a bucket: a folder fans out", f"copy it first: {copied}"))
         self.refused("fanout", str(self.source), "--to", "/x", "--hosts", "-oProxyCommand=x", says="host")
         self.refused("fanout", str(self.source), "--to", "/x", "--hosts", "/no/such/file", says="/no/such/file")
 

@@ -14,16 +14,12 @@ using namespace fanout;
 
 TEST(FanoutFuzz, MessagesOfAnyBytes) {
   const Digest id = Sha256Of("x");
-  Mutator mutator(
-      {Encode(ToNode(Object{"config", "bytes"})),
-       Encode(ToNode(Start{1, id.Hex(), id.Hex(), "/local/x", {"/old"}, true, false})),
-       Encode(ToNode(Use{"n", {"10.0.0.1"}, 80})), Encode(ToNode(Data{1, "\1abc"})),
-       Encode(ToHead(Get{1, {{id, 7}, {id, 8}}})), Encode(ToHead(Hello{1, "1", "h", {"::1"}})),
-       Encode(ToHead(Progress{1, 2})), Encode(ToHead(Ready{})), Encode(ToHead(Ask{"why"})),
-       Encode(ToNode(Listing{{{"a/b", 7, 8, "v", "m"}}})), Encode(ToNode(Where{1, "http://h/", ""})),
-       Encode(ToNode(Pull{1, "/local/x", true, "s3://b", "pem"})), Encode(ToHead(Question{1, "a"})),
-       Encode(ToHead(Known{id.Hex(), 1, 2, 3, 4}))},
-      {std::string(4, '\xff'), "-1", "99999999999999999999", "null"}, 1);
+  Mutator mutator({Encode(ToNode(Object{"config", "bytes"})),
+                   Encode(ToNode(Start{1, id.Hex(), id.Hex(), "/local/x", {"/old"}, true, false})),
+                   Encode(ToNode(Use{"n", {"10.0.0.1"}, 80})), Encode(ToNode(Data{1, "\1abc"})),
+                   Encode(ToHead(Get{1, {{id, 7}, {id, 8}}})), Encode(ToHead(Hello{1, "1", "h", {"::1"}})),
+                   Encode(ToHead(Progress{1, 2})), Encode(ToHead(Ready{})), Encode(ToHead(Ask{"why"}))},
+                  {std::string(4, '\xff'), "-1", "99999999999999999999", "null"}, 1);
   int64_t read = 0;
   for (int round = 0; round < 20'000; ++round) {
     const std::string bytes = mutator.Next();

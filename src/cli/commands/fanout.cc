@@ -14,9 +14,7 @@
 #include "cli/commands/workspace_words.h"
 #include "control/fanout/bring_source.h"
 #include "control/fanout/fanout_hosts.h"
-#include "control/fanout/pulled_source.h"
 #include "sys/own_host_name.h"
-#include "sys/posix_files.h"
 
 namespace overcap::cli {
 namespace {
@@ -58,6 +56,15 @@ struct Found {
   std::optional<OpenedStore> store;
 };
 
+tl::unexpected<Error> RefuseBucket(const StoreLocation& location, const std::string& text,
+                                   const std::string& target) {
+  const std::string name = location.Name(),
+                    copy = ShellQuote(StrCat("./", name.empty() ? location.bucket : name));
+  return Fail(ErrorCode::kUsage, StrCat(Quoted(text, 300), " is in a bucket: a folder fans out"),
+              StrCat("copy it first: overcap store cp ", ShellQuote(text), " ", copy, " && overcap fanout ",
+                     copy, " --to ", ShellQuote(target)));
+}
+
 Result<Found> FindSource(World& world, const Args& args, ProgressMeter* meter, const StopSignals& signals) {
   const std::string& text = args.words()[0];
   OC_TRY(here, world.Folder());
@@ -77,6 +84,8 @@ Result<Found> FindSource(World& world, const Args& args, ProgressMeter* meter, c
     found.folder = std::move(folder);
     return found;
   }
+  const auto place = FindStorePlace(StoreBookOf(world), text);
+  if (place && IsInBucket(*place)) return RefuseBucket(place->location, text, std::string(args.Get("--to")));
   OC_TRY(source, OpenSource(world, text));
   if (!source.key.empty())
     return Fail(ErrorCode::kUsage, StrCat(Quoted(text, 300), " is a single file"), "give a folder");
@@ -94,29 +103,6 @@ Result<FanoutSource> ReadFolder(World& world, const std::string& folder, Progres
   return ReadFanoutSource(read);
 }
 
-// Nodes pull what is in a bucket. Nothing in the outcome: only this machine can.
-Result<PullOutcome> PullByNodesOf(World& world, const OpenedStore& opened, std::shared_ptr<const Store> store,
-                                  const FanoutRequest& request) {
-  const StoreLocation& location = opened.place.location;
-  if (location.kind != StoreKind::kS3 && location.kind != StoreKind::kAzure) return PullOutcome{};
-  OC_TRY(access, FindStoreAccess(StoreBookOf(world), opened.place));
-  PullableStore pullable;
-  pullable.store = std::move(store);
-  const std::string& ca_file = location.kind == StoreKind::kS3 ? access.s3.ca_file : access.azure.ca_file;
-  if (!ca_file.empty()) {
-    OC_TRY(ca, PosixFiles().Read(ca_file));
-    pullable.ca = std::move(ca);
-  }
-  pullable.url = [location, access = std::move(access)](const std::string& key) {
-    return StoreUrl(location, access, key, kPullUrlSeconds);
-  };
-  OC_TRY(outcome, PullByNodes(pullable, request));
-  if (!outcome.why_not.empty())
-    world.out().Warn(
-        StrCat("this machine brings ", Quoted(location.Text(), 300), " to the nodes: ", outcome.why_not));
-  return outcome;
-}
-
 std::string Percent(int64_t part, int64_t whole) {
   if (part > whole) return "over 100 %";  // of a few bytes: what is said about them is more
   const int64_t thousandths = whole == 0 ? 0 : part * 1000 / whole;
@@ -129,14 +115,11 @@ void TellNode(const FanoutNodeEnd& node, JsonWriter* json) {
     json->Key("error").BeginObject().Field("code", ErrorCodeName(node.error->code));
     json->Field("message", node.error->message).Field("hint", node.error->hint).EndObject();
   }
-  json->Field("from", node.fetched          ? (node.from.empty() ? "head" : node.from)
-                      : node.from_store > 0 ? "store"
-                                            : "");
-  json->Field("written_files", node.ready.written_files + node.pulled_files);
-  json->Field("written_bytes", node.ready.written_bytes + node.from_store);
+  json->Field("from", !node.fetched ? "" : node.from.empty() ? "head" : node.from);
+  json->Field("written_files", node.ready.written_files);
+  json->Field("written_bytes", node.ready.written_bytes);
   json->Field("same_files", node.ready.same_files).Field("removed", node.ready.removed);
   json->Field("fixed", node.ready.fixed).Field("from_head_bytes", node.ready.from_head);
-  json->Field("from_store_bytes", node.from_store);
   json->Field("from_peers_bytes", node.ready.from_peers).Field("reused_bytes", node.ready.reused);
   json->EndObject();
 }
@@ -158,15 +141,14 @@ int Tell(World& world, const FanoutSource& source, const FanoutReport& report, c
   Output& out = world.out();
   out.ClearProgress();
   const int status = StatusOf(report, signals);
-  const int64_t head = report.FromHead(), store = report.FromStore(), peers = report.FromPeers();
-  const int64_t moved = head + store + peers;
+  const int64_t head = report.FromHead(), peers = report.FromPeers(), moved = head + peers;
   const auto all = static_cast<int64_t>(report.nodes.size());
   if (out.json()) {
     JsonWriter json;
     json.BeginObject().Field("event", "done").Field("status", status).Field("files", source.files);
     json.Field("bytes", source.bytes).Field("complete", report.Complete());
     json.Field("failed", all - report.Complete()).Field("wire_bytes", moved);
-    json.Field("from_head_bytes", head).Field("from_store_bytes", store).Field("from_peers_bytes", peers);
+    json.Field("from_head_bytes", head).Field("from_peers_bytes", peers);
     json.Field("seconds", static_cast<double>(took_us) / 1e6).Key("nodes").BeginArray();
     for (const FanoutNodeEnd& node : report.nodes) TellNode(node, &json);
     out.Json(json.EndArray().EndObject().Text());
@@ -185,8 +167,7 @@ int Tell(World& world, const FanoutSource& source, const FanoutReport& report, c
   out.Note(StrCat(CountOf(source.files, "file"), ", ", FormatBytes(source.bytes), " on ", report.Complete(),
                   " of ", CountOf(all, "node"), " in ", FormatElapsed(took_us), "; ", FormatBytes(moved),
                   " moved (", Percent(moved, source.bytes * all), "): ", FormatBytes(head), " from here, ",
-                  store > 0 ? StrCat(FormatBytes(store), " from the store, ") : "", FormatBytes(peers),
-                  " among the nodes"));
+                  FormatBytes(peers), " among the nodes"));
   return status;
 }
 
@@ -223,22 +204,15 @@ FanoutRequest RequestFrom(World& world, const Args& args, const FanoutHosts& hos
   return request;
 }
 
-// A folder is read; what is in a store is pulled by nodes, else brought to a folder here first. Nothing:
-// every node has failed, and `failed` says how.
-Result<std::optional<FanoutSource>> ReadSource(World& world, const Args& args, Found* found,
-                                               const FanoutRequest& request, ProgressMeter* meter,
-                                               const StopSignals& signals, FanoutReport* failed) {
+// What is in a store is first brought to a folder here.
+Result<FanoutSource> ReadSource(World& world, const Args& args, Found* found, ProgressMeter* meter,
+                                const StopSignals& signals) {
   if (found->store) {
-    const std::shared_ptr<const Store> store(std::move(found->store->store));
-    OC_TRY(pulled, PullByNodesOf(world, *found->store, store, request));
-    if (pulled.failed) *failed = *std::move(pulled.failed);
-    if (pulled.source || pulled.failed) return std::move(pulled.source);
     OC_TRY(options, TransferOptionsFrom(args, "fetch", "fetching", meter, signals));
-    OC_TRY(brought, BringObjects(*store, world.root(), std::move(options)));
+    OC_TRY(brought, BringObjects(*found->store->store, world.root(), std::move(options)));
     found->folder = std::move(brought);
   }
-  OC_TRY(source, ReadFolder(world, found->folder.folder, meter, signals));
-  return std::optional(std::move(source));
+  return ReadFolder(world, found->folder.folder, meter, signals);
 }
 
 Result<int> DoFanout(World& world, const Args& args) {
@@ -262,14 +236,12 @@ Result<int> DoFanout(World& world, const Args& args) {
   if (!found) return stopped(found.error());
   FanoutRequest request = RequestFrom(world, args, hosts, &meter, signals);
   request.old = found->folder.old;
-  FanoutReport failed;
-  const auto source = ReadSource(world, args, &*found, request, &meter, signals, &failed);
+  const auto source = ReadSource(world, args, &*found, &meter, signals);
   if (!source) return stopped(source.error());
-  if (!*source) return Tell(world, FanoutSource(), failed, signals, meter.ElapsedUs());
-  TellUnread(world, **source);
-  const auto report = RunFanout(**source, request);
+  TellUnread(world, *source);
+  const auto report = RunFanout(*source, request);
   if (!report) return Fail(report.error());
-  return Tell(world, **source, *report, signals, meter.ElapsedUs());
+  return Tell(world, *source, *report, signals, meter.ElapsedUs());
 }
 
 }  // namespace

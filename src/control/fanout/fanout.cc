@@ -38,14 +38,7 @@ class FanoutRun : public SessionListener {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const int node = static_cast<int>(i);
       nodes_[i].end.host = request.hosts[i];
-      nodes_[i].session =
-          std::make_unique<NodeSession>(node, SessionTask{.source = &source}, request, key_, &binary_, this);
-    }
-    for (const auto& [node, known] : source.pulled) {
-      Node& pulled = nodes_[static_cast<size_t>(node)];
-      pulled.end.from_store = known.copied_bytes;
-      pulled.end.pulled_files = known.copied;
-      plan_.Expect(node);
+      nodes_[i].session = std::make_unique<NodeSession>(node, source, request, key_, &binary_, this);
     }
   }
 
@@ -199,7 +192,7 @@ class FanoutRun : public SessionListener {
   // Nodes near to this machine fetch from it as from each other; a single one through ssh, which is there
   // anyway. With mutex_.
   void StartServer() {
-    const bool wanted = !request_.ssh_only && nodes_.size() > 1 && !source_.read && source_.pulled.empty();
+    const bool wanted = !request_.ssh_only && nodes_.size() > 1;
     const auto key = LinkKey::FromHex(key_);
     if (server_ || !wanted || !key) return;
     Result<std::unique_ptr<PeerServer>> server = PeerServer::Start(source_.chunks, *key);
@@ -233,6 +226,27 @@ class FanoutRun : public SessionListener {
   int connecting_ = 0;
 };
 
+Result<void> CheckHosts(const std::vector<std::string>& hosts) {
+  if (hosts.empty()) return Fail(ErrorCode::kUsage, "there is no host to fan out to");
+  for (const std::string& host : hosts) {
+    const std::string problem = HostNameProblem(host);
+    if (!problem.empty()) return Fail(ErrorCode::kUsage, problem);
+  }
+  return {};
+}
+
+// While it lives a node that dies is seen by its connection, and no signal comes of it.
+class IgnoredPipeSignal {
+ public:
+  IgnoredPipeSignal() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
+  ~IgnoredPipeSignal() { (void)std::signal(SIGPIPE, before_); }
+  IgnoredPipeSignal(const IgnoredPipeSignal&) = delete;
+  IgnoredPipeSignal& operator=(const IgnoredPipeSignal&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
 }  // namespace
 
 int64_t FanoutReport::Complete() const {
@@ -253,28 +267,8 @@ int64_t FanoutReport::FromPeers() const {
   return bytes;
 }
 
-int64_t FanoutReport::FromStore() const {
-  int64_t bytes = 0;
-  for (const FanoutNodeEnd& node : nodes) bytes += node.from_store;
-  return bytes;
-}
-
-Result<void> CheckFanoutHosts(const std::vector<std::string>& hosts) {
-  if (hosts.empty()) return Fail(ErrorCode::kUsage, "there is no host to fan out to");
-  for (const std::string& host : hosts) {
-    const std::string problem = HostNameProblem(host);
-    if (!problem.empty()) return Fail(ErrorCode::kUsage, problem);
-  }
-  return {};
-}
-
-IgnoredPipeSignal::IgnoredPipeSignal() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
-IgnoredPipeSignal::~IgnoredPipeSignal() {
-  (void)std::signal(SIGPIPE, before_);
-}
-
 Result<FanoutReport> RunFanout(const FanoutSource& source, const FanoutRequest& request) {
-  OC_TRY_VOID(CheckFanoutHosts(request.hosts));
+  OC_TRY_VOID(CheckHosts(request.hosts));
   const IgnoredPipeSignal ignored;
   return FanoutRun(source, request).Run();
 }

@@ -44,7 +44,6 @@ struct FanoutNodeEnd {
   fanout::Ready ready;         // of one that has come so far
   std::string from;            // who has fed it last: "" the head; of one that fetched
   bool fetched = false;
-  int64_t pulled_files = 0, from_store = 0;  // before it began
 };
 
 struct FanoutReport {
@@ -52,25 +51,10 @@ struct FanoutReport {
   int64_t Complete() const;
   int64_t FromHead() const;   // bytes that came from this machine, all nodes
   int64_t FromPeers() const;  // bytes among nodes
-  int64_t FromStore() const;  // bytes that nodes pulled
 };
 
-// kUsage unless there are some, each of which is a name of a host.
-Result<void> CheckFanoutHosts(const std::vector<std::string>& hosts);
-
-// While it lives a node that dies is seen by its connection, and no signal comes of it.
-class IgnoredPipeSignal {
- public:
-  IgnoredPipeSignal();
-  ~IgnoredPipeSignal();
-  IgnoredPipeSignal(const IgnoredPipeSignal&) = delete;
-  IgnoredPipeSignal& operator=(const IgnoredPipeSignal&) = delete;
-
- private:
-  void (*before_)(int);
-};
-
-// What fails is in the report, node by node; an error means that none was tried.
+// What fails is in the report, node by node; an error means that none was tried: kUsage unless there are
+// hosts with valid names.
 Result<FanoutReport> RunFanout(const FanoutSource& source, const FanoutRequest& request);
 
 }  // namespace overcap

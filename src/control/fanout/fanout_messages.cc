@@ -113,20 +113,12 @@ std::string EncodeOne(const Ready& m) {
   return Framed('R', &json);
 }
 
-std::string EncodeError(char type, const Error& error) {
-  JsonWriter json;
-  json.BeginObject().Field("code", ErrorCodeName(error.code));
-  WriteBytes(&json, "message", error.message);
-  WriteBytes(&json, "hint", error.hint);
-  return Framed(type, &json);
-}
-
 std::string EncodeOne(const Trouble& m) {
-  return EncodeError('E', m.error);
-}
-
-std::string EncodeOne(const NotPulled& m) {
-  return EncodeError('N', m.error);
+  JsonWriter json;
+  json.BeginObject().Field("code", ErrorCodeName(m.error.code));
+  WriteBytes(&json, "message", m.error.message);
+  WriteBytes(&json, "hint", m.error.hint);
+  return Framed('E', &json);
 }
 
 Result<void> InRange(FieldReader* reader, std::string_view key, int64_t value, int64_t most) {
@@ -212,10 +204,8 @@ Result<Ready> DecodeReady(const nlohmann::json& object) {
   return m;
 }
 
-// Trouble or NotPulled.
-template <typename M>
-Result<M> DecodeError(const nlohmann::json& object) {
-  M m;
+Result<Trouble> DecodeTrouble(const nlohmann::json& object) {
+  Trouble m;
   std::string code;
   FieldReader reader(object, kWhat);
   reader.Read("code", &code);
@@ -286,12 +276,6 @@ Result<ToNode> DecodeToNode(std::string_view frame) {
       return As<ToNode>(DecodeUse(object));
     case 'F':
       return ToNode(Finish{});
-    case 'L':
-      return As<ToNode>(DecodeListing(object));
-    case 'T':
-      return As<ToNode>(DecodePull(object));
-    case 'W':
-      return As<ToNode>(DecodeWhere(object));
     default:
       return Unknown();
   }
@@ -305,7 +289,6 @@ Result<ToHead> DecodeToHead(std::string_view frame) {
     OC_TRY(chunks, DecodeChunkList(rest.substr(8)));
     return ToHead(Get{request, std::move(chunks)});
   }
-  if (frame[0] == 'O') return As<ToHead>(DecodeObject(rest));
   OC_TRY(object, ParseJsonObject(rest, kWhat));
   switch (frame[0]) {
     case 'H':
@@ -322,13 +305,7 @@ Result<ToHead> DecodeToHead(std::string_view frame) {
     case 'R':
       return As<ToHead>(DecodeReady(object));
     case 'E':
-      return As<ToHead>(DecodeError<Trouble>(object));
-    case 'N':
-      return As<ToHead>(DecodeError<NotPulled>(object));
-    case 'Q':
-      return As<ToHead>(DecodeQuestion(object));
-    case 'K':
-      return As<ToHead>(DecodeKnown(object));
+      return As<ToHead>(DecodeTrouble(object));
     default:
       return Unknown();
   }

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/fanout/pull_messages.h"
 #include "snapshot/sha256.h"
 
 namespace overcap::fanout {
@@ -53,7 +52,7 @@ struct Data {
 struct Finish {
   bool operator==(const Finish&) const = default;
 };
-using ToNode = std::variant<Object, Start, Use, Data, Finish, Listing, Pull, Where>;
+using ToNode = std::variant<Object, Start, Use, Data, Finish>;
 
 // To the head.
 struct Hello {
@@ -86,7 +85,7 @@ struct Ready {
 struct Trouble {
   Error error;
 };
-using ToHead = std::variant<Hello, Ask, Get, Progress, Ready, Trouble, Question, Object, Known, NotPulled>;
+using ToHead = std::variant<Hello, Ask, Get, Progress, Ready, Trouble>;
 
 std::string Encode(const ToNode& message);
 std::string Encode(const ToHead& message);

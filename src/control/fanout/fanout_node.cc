@@ -15,11 +15,12 @@
 #include "control/fanout/node_chunks.h"
 #include "control/fanout/node_uplink.h"
 #include "control/fanout/peer_server.h"
-#include "control/fanout/pull_store.h"
-#include "control/fanout/sent_repository.h"
+#include "control/fanout/virtual_packs.h"
 #include "snapshot/repository/chunk_index.h"
 #include "snapshot/repository/chunk_reader.h"
+#include "snapshot/repository/repository.h"
 #include "snapshot/restore/restore.h"
+#include "stores/all_stores.h"
 #include "sys/own_host_name.h"
 #include "sys/posix_files.h"
 
@@ -41,15 +42,22 @@ std::vector<std::string> AddressesOfThisHost() {
   return addresses;
 }
 
+// What `O` frames brought, as a repository in memory whose data comes from `source`.
+Result<Repository> RepositoryOf(const std::vector<fanout::Object>& objects, const Digest& tree,
+                                ChunkSource* source) {
+  OC_TRY(memory, OpenStore(StrCat("mem:fanout-", tree.Hex()), true));
+  for (const fanout::Object& object : objects) OC_TRY_VOID(memory->Put(object.key, object.content));
+  OC_TRY(store, VirtualPacks::Open(std::shared_ptr<Store>(std::move(memory)), source));
+  return Repository::Open({.store = std::move(store)});
+}
+
 class FanoutNode {
  public:
   explicit FanoutNode(NodeUplink* uplink) : uplink_(*uplink) {}
 
   Result<void> Run() {
     OC_TRY(work, uplink_.WaitForWork());
-    if (const auto* pull = std::get_if<fanout::Pull>(&work.order))
-      return PullStore(*pull, work.listing, &uplink_);
-    const fanout::Start& start = std::get<fanout::Start>(work.order);
+    const fanout::Start& start = work.start;
     if (start.protocol != fanout::kProtocol)
       return Fail(ErrorCode::kConflict, "the head of the fan-out speaks another protocol");
     const auto tree = Digest::FromHex(start.tree);
@@ -130,8 +138,6 @@ class FanoutNode {
       ForgetKept(target);
       OC_TRY(fixed, FixEnvironments(wanted, {target.path, start.old, FanoutTarget::kKept}, &chunks));
       ready->fixed = static_cast<int64_t>(fixed.size());
-      // Without it a file with a changed path would pass for one that is as the store has it.
-      OC_TRY_VOID(PosixFiles().WriteAtomic(target.Local("fixed"), FanoutTarget::EncodePaths(fixed), false));
     }
     // Without it the next fan-out only fetches more.
     (void)PosixFiles().WriteAtomic(target.Local("chunks"), chunks.Encode(), false);

@@ -156,7 +156,16 @@ std::string FanoutStateOf(const std::string& root, const std::string& source) {
   return StrCat(root, "/fanout/", Sha256Of(source).Hex().substr(0, kStateDigits));
 }
 
-Result<FanoutSource> DescribeFolder(const SourceRequest& request, const std::string& state) {
+Result<FanoutSource> ReadFanoutSource(const SourceRequest& request) {
+  const std::unique_ptr<char, decltype(&free)> real(realpath(request.folder.c_str(), nullptr), &free);
+  struct stat info {};
+  if (!real || stat(real.get(), &info) != 0)
+    return Fail(ErrnoError(errno, StrCat("cannot open ", Quoted(request.folder, 300))));
+  if (!S_ISDIR(info.st_mode))
+    return Fail(ErrorCode::kUsage, StrCat(Quoted(request.folder, 300), " is not a folder"));
+  const std::string state = FanoutStateOf(request.root, real.get());
+  OC_TRY_VOID(PosixFiles().MakeFolders(state));
+  OC_TRY(lock, LockFile(state + "/lock", kLockPatience));
   std::optional<Repository> repository;
   OC_TRY(report, Save(request, state, &repository));
   FanoutSource source;
@@ -168,19 +177,6 @@ Result<FanoutSource> DescribeFolder(const SourceRequest& request, const std::str
   source.unread = report.unread;
   OC_TRY_VOID(Describe(*repository, request.folder, &source));
   return source;
-}
-
-Result<FanoutSource> ReadFanoutSource(const SourceRequest& request) {
-  const std::unique_ptr<char, decltype(&free)> real(realpath(request.folder.c_str(), nullptr), &free);
-  struct stat info {};
-  if (!real || stat(real.get(), &info) != 0)
-    return Fail(ErrnoError(errno, StrCat("cannot open ", Quoted(request.folder, 300))));
-  if (!S_ISDIR(info.st_mode))
-    return Fail(ErrorCode::kUsage, StrCat(Quoted(request.folder, 300), " is not a folder"));
-  const std::string state = FanoutStateOf(request.root, real.get());
-  OC_TRY_VOID(PosixFiles().MakeFolders(state));
-  OC_TRY(lock, LockFile(state + "/lock", kLockPatience));
-  return DescribeFolder(request, state);
 }
 
 }  // namespace overcap

@@ -34,20 +34,6 @@ Result<void> CheckIsOurs(const FanoutTarget& target, bool made) {
 
 }  // namespace
 
-std::string FanoutTarget::EncodePaths(const std::vector<std::string>& paths) {
-  std::string text;
-  for (const std::string& path : paths) text.append(path).push_back('\0');
-  return text;
-}
-
-std::vector<std::string> FanoutTarget::Fixed() const {
-  const Result<std::string> text = PosixFiles().Read(Local("fixed"));
-  if (!text || text->empty()) return {};
-  std::vector<std::string> paths = Split(*text, '\0');
-  paths.pop_back();  // behind the last NUL
-  return paths;
-}
-
 Result<FanoutTarget> FanoutTarget::Take(const std::string& typed, bool force) {
   FanoutTarget target;
   OC_TRY(path, ExpandFolder(typed, Variables::OfThisProcess()));

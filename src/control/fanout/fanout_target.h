@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "control/fanout/folder_chunks.h"
@@ -19,9 +18,6 @@ struct FanoutTarget {
 
   static constexpr const char* kKept = ".overcap/fanout/kept";
   std::string Local(const char* name) const { return path + "/.overcap/fanout/" + name; }
-  // The form of `fixed`.
-  static std::string EncodePaths(const std::vector<std::string>& paths);
-  std::vector<std::string> Fixed() const;  // files in which the last fan-out changed paths
 
   // `typed` may begin with ~ or a variable of this node. Made when it is missing. kConflict when it holds
   // something that no fan-out has put there (unless `force`), or when another one works on it.

@@ -41,7 +41,6 @@ class FolderChunks {
   // From now on this chunk is all of another file of the folder.
   void Move(const Digest& id, const std::string& path);
   const std::unordered_map<Digest, Spot>& spots() const { return spots_; }
-  const std::vector<std::string>& files() const { return files_; }  // relative paths
 
  private:
   std::string folder_;

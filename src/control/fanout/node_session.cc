@@ -73,11 +73,11 @@ Result<SharedBinary::Copy> SharedBinary::Get() {
   return *made_;
 }
 
-NodeSession::NodeSession(int node, SessionTask task, const FanoutRequest& request, const std::string& key,
-                         SharedBinary* binary, SessionListener* listener)
+NodeSession::NodeSession(int node, const FanoutSource& source, const FanoutRequest& request,
+                         const std::string& key, SharedBinary* binary, SessionListener* listener)
     : node_(node),
       host_(request.hosts[static_cast<size_t>(node)]),
-      task_(task),
+      source_(source),
       request_(request),
       key_(key),
       binary_(*binary),
@@ -263,51 +263,22 @@ Result<void> NodeSession::Obey(const std::string& frame) {
     trouble_ = trouble->error;
     trouble_->message = StrCat("host '", host_, "': ", ToUtf8(trouble->error.message));
     return Fail(*trouble_);
-  } else if (task_.pull != nullptr) {
-    return ObeyPull(&*message);
-  }
-  return {};
-}
-
-Result<void> NodeSession::ObeyPull(fanout::ToHead* message) {
-  if (const auto* question = std::get_if<fanout::Question>(message)) {
-    TellUrl(*question);
-  } else if (auto* object = std::get_if<fanout::Object>(message)) {
-    listener_.OnObject(node_, std::move(*object));
-  } else if (const auto* known = std::get_if<fanout::Known>(message)) {
-    complete_ = true;
-    listener_.OnKnown(node_, *known);
-  } else if (const auto* not_pulled = std::get_if<fanout::NotPulled>(message)) {
-    complete_ = true;  // the node itself is well
-    listener_.OnNotPulled(node_, not_pulled->error);
   }
   return {};
 }
 
 void NodeSession::Begin() {
-  if (task_.pull != nullptr) {
-    for (const std::string& frame : task_.pull->frames) channel_->Send(frame);
-    return;
-  }
-  const FanoutSource& source = *task_.source;
-  for (const fanout::Object& object : source.objects) channel_->Send(fanout::Encode(fanout::ToNode(object)));
-  channel_->Send(fanout::Encode(fanout::Start{fanout::kProtocol, source.tree.Hex(), key_, request_.target,
+  for (const fanout::Object& object : source_.objects) channel_->Send(fanout::Encode(fanout::ToNode(object)));
+  channel_->Send(fanout::Encode(fanout::Start{fanout::kProtocol, source_.tree.Hex(), key_, request_.target,
                                               request_.old, request_.fix, request_.force}));
 }
 
-void NodeSession::TellUrl(const fanout::Question& question) {
-  const Result<std::string> url = task_.pull->url(question.key);
-  channel_->Send(fanout::Encode(url ? fanout::Where{question.request, *url, ""}
-                                    : fanout::Where{question.request, "", url.error().message}));
-}
-
 void NodeSession::Give(const fanout::Get& get) {
-  if (task_.source == nullptr) return;
   std::string answer(get.chunks.size(), '\0');
   for (size_t i = 0; i < get.chunks.size(); ++i) {
     const size_t before = answer.size();
     answer.resize(before + get.chunks[i].size);
-    if (task_.source->Read(get.chunks[i], answer.data() + before)) {
+    if (source_.chunks.Read(get.chunks[i], answer.data() + before)) {
       answer[i] = '\1';
     } else {
       answer.resize(before);

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -27,20 +26,6 @@ class SessionListener {
   virtual void OnProgress(int node, const fanout::Progress& progress) = 0;
   virtual void OnReady(int node, const fanout::Ready& ready) = 0;
   virtual void OnNote(const std::string& text) = 0;
-  // Of sessions that pull.
-  virtual void OnObject(int, fanout::Object&&) {}
-  virtual void OnKnown(int, const fanout::Known&) {}
-  virtual void OnNotPulled(int, const Error&) {}
-};
-
-// What a session is about: a source, or (the other is null) a store that the node is to pull.
-struct PullOrder {
-  std::vector<std::string> frames;  // the listing, then the order
-  std::function<Result<std::string>(const std::string& key)> url;
-};
-struct SessionTask {
-  const FanoutSource* source = nullptr;
-  const PullOrder* pull = nullptr;
 };
 
 // The program for hosts that do not have it, read once when the first needs it. From any thread.
@@ -48,7 +33,7 @@ class SharedBinary;
 
 class NodeSession {
  public:
-  NodeSession(int node, SessionTask task, const FanoutRequest& request, const std::string& key,
+  NodeSession(int node, const FanoutSource& source, const FanoutRequest& request, const std::string& key,
               SharedBinary* binary, SessionListener* listener);
 
   // Blocks until the node has ended; an error says why it failed. One that was complete stays so.
@@ -64,10 +49,8 @@ class NodeSession {
   Result<void> Talk();
   Result<void> TakeFrames();
   Result<void> Obey(const std::string& frame);
-  Result<void> ObeyPull(fanout::ToHead* message);
   void Begin();
   void Give(const fanout::Get& get);
-  void TellUrl(const fanout::Question& question);
   Result<void> CopyProgram();
   std::vector<std::string> SshWords(const std::string& command) const;
   void ReadWords();
@@ -77,7 +60,7 @@ class NodeSession {
 
   const int node_;
   const std::string& host_;
-  const SessionTask task_;
+  const FanoutSource& source_;
   const FanoutRequest& request_;
   const std::string& key_;
   SharedBinary& binary_;

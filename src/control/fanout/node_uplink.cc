@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/fanout/node_uplink.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <iterator>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -69,19 +67,6 @@ Result<NodeUplink::Work> NodeUplink::WaitForWork() {
     return Fail(ErrorCode::kUnavailable, "the fan-out has not said in time what to do");
   if (!has_work_) return HeadGone();
   return std::move(work_);
-}
-
-Result<std::string> NodeUplink::UrlOf(const std::string& key) {
-  std::unique_lock lock(mutex_);
-  const auto number = static_cast<int64_t>(++last_request_);
-  urls_[number];
-  SendLocked(fanout::Encode(fanout::ToHead(fanout::Question{number, key})));
-  changed_.wait(lock, [&] { return urls_[number].request == number || gone_; });
-  const fanout::Where where = std::move(urls_[number]);
-  urls_.erase(number);
-  if (where.request != number) return HeadGone();
-  if (where.url.empty()) return Fail(ErrorCode::kDenied, where.error);
-  return where.url;
 }
 
 Result<fanout::Use> NodeUplink::Ask(const std::string& why) {
@@ -148,15 +133,9 @@ void NodeUplink::Obey(const std::string& frame) {
   Result<fanout::ToNode> message = fanout::DecodeToNode(frame);
   if (!message) return Lose();
   if (auto* object = std::get_if<fanout::Object>(&*message)) work_.objects.push_back(std::move(*object));
-  if (auto* listing = std::get_if<fanout::Listing>(&*message))
-    std::move(listing->objects.begin(), listing->objects.end(), std::back_inserter(work_.listing));
-  if (auto* start = std::get_if<fanout::Start>(&*message)) work_.order = std::move(*start);
-  if (auto* pull = std::get_if<fanout::Pull>(&*message)) work_.order = std::move(*pull);
-  has_work_ = has_work_ || std::holds_alternative<fanout::Start>(*message) ||
-              std::holds_alternative<fanout::Pull>(*message);
-  if (auto* where = std::get_if<fanout::Where>(&*message)) {
-    if (const auto asked = urls_.find(where->request); asked != urls_.end())
-      asked->second = std::move(*where);
+  if (auto* start = std::get_if<fanout::Start>(&*message)) {
+    work_.start = std::move(*start);
+    has_work_ = true;
   }
   if (auto* use = std::get_if<fanout::Use>(&*message)) use_ = std::move(*use);
   if (const auto* data = std::get_if<fanout::Data>(&*message)) Answer(*data);

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -28,11 +27,10 @@ class NodeUplink {
   ~NodeUplink();
 
   void Send(const fanout::ToHead& message);
-  // What this node is to do: Start with all objects that came before it, or Pull with the listing.
+  // What this node is to do, with all objects that came before it.
   struct Work {
-    std::variant<fanout::Start, fanout::Pull> order;
+    fanout::Start start;
     std::vector<fanout::Object> objects;
-    std::vector<fanout::ListedObject> listing;
   };
   Result<Work> WaitForWork();
   // Which peer to fetch from; waits as long as the head takes.
@@ -40,8 +38,6 @@ class NodeUplink {
   // As PeerConnection::Get.
   Result<void> Get(const std::vector<fanout::WantedChunk>& chunks, const std::vector<char*>& out,
                    std::vector<bool>* there);
-  // A URL by which the object can be read for some minutes.
-  Result<std::string> UrlOf(const std::string& key);
   void WaitForFinish();  // or until the head is gone
   void Flush();          // what was sent has left, or the head is gone, or it takes more than a minute
 
@@ -72,7 +68,6 @@ class NodeUplink {
   node_link::Channel channel_;
   Work work_;
   bool has_work_ = false;
-  std::map<int64_t, fanout::Where> urls_;  // asked for; an empty one has not come yet
   std::optional<fanout::Use> use_;
   std::map<uint64_t, Request*> requests_;
   uint64_t last_request_ = 0;

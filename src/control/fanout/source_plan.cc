@@ -15,7 +15,6 @@ void SourcePlan::Release(int node) {
 void SourcePlan::Ask(int node, bool failed) {
   Node& asking = nodes_[static_cast<size_t>(node)];
   if (failed && asking.from >= 0) asking.bad.insert(asking.from);
-  asking.expected = false;  // it has not everything after all
   Release(node);
   if (std::find(waiting_.begin(), waiting_.end(), node) == waiting_.end()) waiting_.push_back(node);
 }
@@ -23,12 +22,11 @@ void SourcePlan::Ask(int node, bool failed) {
 void SourcePlan::Complete(int node, bool serves) {
   Release(node);
   nodes_[static_cast<size_t>(node)].serves = serves;
-  nodes_[static_cast<size_t>(node)].expected = false;
 }
 
 void SourcePlan::Lost(int node) {
   Release(node);
-  nodes_[static_cast<size_t>(node)].serves = nodes_[static_cast<size_t>(node)].expected = false;
+  nodes_[static_cast<size_t>(node)].serves = false;
   std::erase(waiting_, node);
 }
 
@@ -37,10 +35,6 @@ bool SourcePlan::AnyServes(const Node& asking) const {
     if (nodes_[static_cast<size_t>(i)].serves && !asking.excluded.contains(i)) return true;
   }
   return false;
-}
-
-bool SourcePlan::AnyExpected() const {
-  return std::any_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.expected; });
 }
 
 int SourcePlan::Choose(int node) const {
@@ -56,7 +50,6 @@ int SourcePlan::Choose(int node) const {
     if (best == kNobody || other.feeds < nodes_[static_cast<size_t>(best)].feeds) best = i;
   }
   if (best != kNobody || may_wait) return best;
-  if (asking.bad.empty() && AnyExpected()) return kNobody;
   // Nobody serves who could serve this one.
   if (!asking.bad.empty() && AnyServes(asking)) return kHead;
   return head_feeds_ < first_ ? kHead : kNobody;

@@ -20,9 +20,6 @@ class SourcePlan {
   // What a head with so many processors feeds at first: ssh keeps two of them busy for each node.
   static int FirstOf(unsigned processors) { return processors < 2 * kFirst ? 1 : kFirst; }
 
-  // The node has everything and will serve soon: until it does, or is lost, others wait for it rather than
-  // trouble the head.
-  void Expect(int node) { nodes_[static_cast<size_t>(node)].expected = true; }
   // The node cannot get anything from there.
   void Exclude(int node, int from) { nodes_[static_cast<size_t>(node)].excluded.insert(from); }
   // The node needs somebody to fetch from; `failed`: what it had was no good.
@@ -40,7 +37,7 @@ class SourcePlan {
 
  private:
   struct Node {
-    bool serves = false, expected = false;
+    bool serves = false;
     int feeds = 0;
     int from = kNobody;
     std::set<int> bad;  // that failed it
@@ -51,7 +48,6 @@ class SourcePlan {
   void Release(int node);
   int Choose(int node) const;  // kNobody: it has to wait
   bool AnyServes(const Node& asking) const;
-  bool AnyExpected() const;
 
   int first_;
   std::vector<Node> nodes_;

@@ -110,28 +110,6 @@ TEST(SourcePlan, ACompleteNodeThatDoesNotServeSendsNobodyAway) {
   EXPECT_EQ(plan.Assign(), (Assignments{{2, kHead}}));
 }
 
-TEST(SourcePlan, WhoIsExpectedToServeIsWaitedFor) {
-  SourcePlan plan(4);
-  plan.Expect(0);
-  plan.Expect(1);
-  plan.Ask(2, false);
-  plan.Ask(3, false);
-  EXPECT_TRUE(plan.Assign().empty());
-  plan.Complete(0, true);
-  EXPECT_EQ(plan.Assign(), (Assignments{{2, 0}, {3, 0}}));
-}
-
-TEST(SourcePlan, TheHeadFeedsWhenThoseExpectedAreLostOrHaveNotAllOfIt) {
-  SourcePlan plan(4);
-  plan.Expect(0);
-  plan.Expect(1);
-  plan.Ask(2, false);
-  plan.Lost(0);
-  EXPECT_TRUE(plan.Assign().empty());
-  plan.Ask(1, false);
-  EXPECT_EQ(plan.Assign(), (Assignments{{2, kHead}, {1, kHead}}));
-}
-
 RC_GTEST_PROP(SourcePlan, EverybodyIsServedWhateverFails, (uint64_t seed)) {
   const int nodes = *rc::gen::inRange(1, 40);
   SourcePlan plan = AllAsk(nodes);

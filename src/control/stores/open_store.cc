@@ -94,7 +94,7 @@ Result<std::unique_ptr<Store>> OpenStoreAt(const StoreBook& book, const std::str
 Result<std::string> UrlOfObject(const StoreBook& book, const StorePlace& place, const std::string& key,
                                 int64_t seconds) {
   OC_TRY(access, FindStoreAccess(book, place));
-  return StoreUrl(place.location, access, key, seconds, true);
+  return StoreUrl(place.location, access, key, seconds);
 }
 
 }  // namespace overcap
