@@ -120,7 +120,8 @@ Lines ClosedFiles(const std::string& folder) {
   return closed;
 }
 
-// More files than are kept open at once begin with the same chunk, so some are closed before they are complete.
+// More files than are kept open at once begin with the same chunk, so some are closed before they are
+// complete.
 TEST_F(RestoreFaultsTest, WhatTakesTheNameOfAFileThatIsHalfRestoredIsNotWrittenInto) {
   constexpr size_t kHalf = 2'000'000, kWhole = 2'500'000;
   const std::string common = NoiseOf(kHalf, 1);
