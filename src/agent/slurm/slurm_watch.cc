@@ -155,6 +155,11 @@ StopEvidence SlurmWatch::Collect(const Ending& ranks) {
     LookAtSignals();
   }
   if (!question_ && in_.clock.MonotonicUs() > asked_us_ + kFreshUs) facts_.reset();
+  // A script that was warned may have requeued its job before it ended: an earlier answer cannot show that.
+  if (in_.spec.batch && in_.spec.requeue && !told_) {
+    question_.reset();
+    facts_.reset();
+  }
   seen.ranks = ranks;
   seen.told = told_;
   seen.warned = warned_;

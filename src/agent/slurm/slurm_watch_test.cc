@@ -106,6 +106,32 @@ TEST_F(SlurmWatchTest, HearsWhatOnlyStepsAreTold) {
             "0");
 }
 
+// A script that saves at the warning, requeues its job and ends well, all within a second.
+TEST_F(SlurmWatchTest, WhatSlurmSaidAtTheWarningDoesNotCountAtTheEndOfAScript) {
+  EXPECT_EQ(Apart([&] {
+              const std::string tool = folder_.Path() + "/squeue", asked = folder_.Path() + "/asked";
+              const std::string text =
+                  StrCat("#!/bin/sh\nPATH=/bin:/usr/bin\necho x >>", asked, "\necho \"RUNNING|$(($(wc -l <",
+                         asked, ") - 1))|5|1:00|N/A|\"\n");
+              (void)PosixFiles().WriteAtomic(tool, text, false);
+              chmod(tool.c_str(), 0700);
+              spec_.batch = spec_.requeue = true;
+              auto supervisor = Supervisor::Make(clock_, {});
+              SlurmWatch& watch = Watch();
+              watch.Begin(supervisor->get(), false, &*report_);
+              watch.OnSignal(SIGUSR1);
+              const bool answered = Until([&] {
+                (void)watch.Act({});
+                return PosixFiles().Exists(asked);
+              });
+              if (!answered) return 1;
+              const StopEvidence seen = watch.Collect({JobState::kSucceeded, 0, 0, -1, ""});
+              if (!seen.facts || seen.facts->restarts != 1) return 2;
+              return JudgeEnd(spec_, seen).ending.state == JobState::kPreempted ? 0 : 3;
+            }),
+            "0");
+}
+
 TEST_F(SlurmWatchTest, WithoutSlurmsProgramsNothingIsKnownAndNothingHangs) {
   EXPECT_EQ(Apart([&] {
               auto supervisor = Supervisor::Make(clock_, {});
