@@ -34,7 +34,7 @@ class Words(unittest.TestCase):
             self.assertTrue(faults[0].startswith(f"{path}:8: "), faults)
 
     def test_names_in_code_flags_and_the_list_itself_are_not(self):
-        for path, line in (("src/a.cc", "beside.Start(nobody);"), ("docs/a.md", "`./bench --beside OTHER`"), ("docs/style.md", "| anew | again |")):
+        for path, line in (("src/a.cc", "beside.Start(nobody);"), ("src/a.py", 'user = "nobody"'), ("docs/a.md", "`./bench --beside OTHER`"), ("docs/style.md", "| anew | again |")):
             self.assertEqual(list(check_words.word_faults(diff(path, line))), [], line)
 
     def test_the_list_of_the_style_page_is_the_list_that_is_checked(self):
