@@ -6,6 +6,7 @@ import fnmatch
 import os
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -71,6 +72,13 @@ def run_all(cases, old, new, jobs, keep):
     return found
 
 
+def heed_signals():
+    """Lets cases send HUP, INT and QUIT under `nohup` too: a program hands a signal that it ignores on to all that it starts, a caught one not."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
 def copy_of(program, path):
     """A build may go on meanwhile; cases link to the copy."""
     shutil.copy2(program, path)
@@ -134,6 +142,7 @@ def main(argv):
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0
+    heed_signals()
     known = verbs.verbs_of(options.new)
     uncovered = verbs.missing(ALL_CASES, known, words_of)
     allowed = compare.read_allowed(options.allowed)

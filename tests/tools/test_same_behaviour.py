@@ -29,8 +29,8 @@ class Tool(unittest.TestCase):
         path.chmod(0o755)
         return path
 
-    def compare(self, new, *words, old=BINARY):
-        return subprocess.run([sys.executable, str(ROOT / "tools/same_behaviour"), str(old), str(new), *words], capture_output=True, text=True,
+    def compare(self, new, *words, old=BINARY, before=()):
+        return subprocess.run([*before, sys.executable, str(ROOT / "tools/same_behaviour"), str(old), str(new), *words], capture_output=True, text=True,
                               timeout=200, check=False)
 
     def finds(self, script, case, what, *lines):
@@ -57,6 +57,10 @@ class Same(Tool):
         done = self.compare(BINARY, *(word for case in cases for word in ("--case", case)))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"^9 cases \(1 crossings\), (\d+) of \1 verbs, 0 differences, \d+ s\n$")
+
+    def test_it_may_run_in_the_background(self):
+        done = self.compare(BINARY, "--case", "launch/HUP", "--case", "launch/INT", before=["env", "--ignore-signal=HUP,INT,QUIT"])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_sentences_may_differ(self):
         done = self.compare(self.new_program(ERRORS % "s/succeeded/made it/"), "--case", "jobs/one-rank")

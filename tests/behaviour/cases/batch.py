@@ -12,6 +12,8 @@ def with_script(*directives, body="dump", base=GPUS):
     return {**base, "project/job.sh": script(*directives, body=body)}
 
 
+REQUEUES = 'dump\n[ "$SLURM_RESTART_COUNT" = 1 ] || { scontrol requeue "$SLURM_JOB_ID"; exec sleep 60; }'
+
 CASES = [
     case("batch/plain", with_script("--gpus=2", "--time=00:10:00", "--job-name=scripted"), "submit --dry-run job.sh", "submit job.sh", "wait last",
          "query last --json"),
@@ -38,9 +40,7 @@ CASES = [
     case("batch/srun",
          with_script("--gpus=2", "--ntasks=2", body="srun dump\nscontrol show hostnames \"$SLURM_JOB_NODELIST\"\nsrun --ntasks=1 fail 3"),
          "submit job.sh", "wait last", "> logs last", "query last --json"),
-    case("batch/requeues-itself",
-         with_script("--gpus=0", "--requeue", body='dump\n[ "$SLURM_RESTART_COUNT" = 1 ] || scontrol requeue "$SLURM_JOB_ID"'), "submit job.sh",
-         "wait last", "query last --json"),
+    case("batch/requeues-itself", with_script("--gpus=0", "--requeue", body=REQUEUES), "submit job.sh", "wait last", "query last --json"),
     case("array/one-at-a-time", PLAIN, "submit -n 0 --array 0-2%1 dump", "wait last", "query last --json", "query --tasks last --json",
          "why last --json", "> logs --task 1 last", "ls --json"),
     case("array/list", PLAIN, "submit -n 0 --array 1,3,5-9:2%1 say task", "wait last", "query --tasks last --json", "> logs --task 7 last",
